@@ -1,0 +1,34 @@
+// The Python binding of the two grammars: each function gives a `tree_sitter.Language` capsule.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+typedef struct TSLanguage TSLanguage;
+
+const TSLanguage *tree_sitter_xla_dump(void);
+const TSLanguage *tree_sitter_hlo(void);
+
+static PyObject *language_xla_dump(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+  return PyCapsule_New((void *)tree_sitter_xla_dump(), "tree_sitter.Language", NULL);
+}
+
+static PyObject *language_hlo(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+  return PyCapsule_New((void *)tree_sitter_hlo(), "tree_sitter.Language", NULL);
+}
+
+static PyMethodDef METHODS[] = {
+  {"language_xla_dump", language_xla_dump, METH_NOARGS, "The language of the memory dumps."},
+  {"language_hlo", language_hlo, METH_NOARGS, "The language of HLO text."},
+  {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef MODULE = {
+  .m_base = PyModuleDef_HEAD_INIT,
+  .m_name = "_binding",
+  .m_size = 0,
+  .m_methods = METHODS,
+};
+
+PyMODINIT_FUNC PyInit__binding(void) { return PyModule_Create(&MODULE); }

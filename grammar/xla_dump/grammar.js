@@ -1,0 +1,339 @@
+/**
+ * @file The text dumps of XLA's buffer assignment: `*-buffer-assignment.txt`, `*-buffer-assignment-values.txt`,
+ *   `*-live-range.txt` and `*-memory-usage-report.txt`, of every release since 2020.
+ * @license Apache-2.0
+ *
+ * The format is line based, and so is this grammar. The external scanner (src/scanner.c) looks at one whole line and
+ * says, with a token of no width, which kind of line it is; only a line that is right to its end gets its kind, and the
+ * rules below then name its parts. Any other line is one `unknown_line`. So no line can spoil its neighbours, and
+ * there are no ERROR nodes: a sequence of lines in any order is a `source_file`.
+ *
+ * A row belongs to the nearest section that can hold it; where that section's header is lost, the row stands
+ * on its own in the section around it.
+ *
+ * The HLO text after `from instruction:` and the shapes are opaque here; the grammar `hlo` reads them.
+ */
+
+/// <reference types="tree-sitter-cli/dsl" />
+// @ts-check
+
+/** A run of lines under one header. Rows go to the innermost section: shift before reduce. */
+const section = (/** @type {RuleOrLiteral[]} */ header, /** @type {RuleOrLiteral[]} */ ...rows) =>
+  prec.right(seq(...header, repeat(choice(...rows))));
+
+module.exports = grammar({
+  name: 'xla_dump',
+
+  // Line ends and indentation are padding: the scanner has already checked them.
+  extras: _ => [/\s/],
+
+  // The kinds of lines come first and in the order of `enum TokenType` in src/scanner.c.
+  externals: $ => [
+    $._buffer_assignment_line,
+    $._allocation_line,
+    $._slice_line,
+    $._other_colors_line,
+    $._other_color_value_line,
+    $._total_line,
+    $._used_values_line,
+    $._used_value_line,
+    $._positions_line,
+    $._position_line,
+    $._uses_line,
+    $._use_line,
+    $._no_uses_line,
+    $._from_instruction_line,
+    $._live_ranges_line,
+    $._no_live_ranges_line,
+    $._instruction_sequence_line,
+    $._scheduled_instruction_line,
+    $._buffer_live_ranges_line,
+    $._live_range_line,
+    $._peak_line,
+    $._peak_buffer_line,
+    $._no_peak_line,
+    $._stack_traces_line,
+    $._stack_trace_root_line,
+    $._stack_trace_line,
+    $._by_size_line,
+    $._by_size_columns_line,
+    $._by_size_row_line,
+    $._with_values_line,
+    $._report_allocation_line,
+    $._table_columns_line,
+    $._rule_line,
+    $._table_row_line,
+    $._rest_line,
+    $._memory_space_line,
+    $._memory_space_total_line,
+    $._message_line,
+    $._field_line,
+    $._message_end_line,
+    $._begin_file_line,
+    $._end_file_line,
+    $._broken_allocation,
+    $._broken_used_value,
+    $.unknown_line,
+    // Parts of lines.
+    $.unknown_attribute,
+    $.instruction,
+    $.branch,
+    $._frame_name,
+    $._error_sentinel,
+  ],
+
+  rules: {
+    source_file: $ => repeat(choice(
+      $.buffer_assignment, $._assignment_row,
+      $.total,
+      $.used_values, $._used_values_row,
+      $.live_ranges, $._live_ranges_row,
+      $.allocations_by_size, $.allocations_with_values, $.memory_space, $._report_row,
+      $.message, $.field, $._message_end,
+      $.file_marker,
+      $.unknown_line,
+    )),
+
+    // BufferAssignment::ToString: the allocations and the values that were assigned into them.
+    buffer_assignment: $ => section(
+      [$._buffer_assignment_line, 'BufferAssignment:'],
+      $._assignment_row, $.unknown_line,
+    ),
+    _assignment_row: $ => choice($.allocation, $.slice, $.other_colors, $.other_color_value),
+
+    // BufferAllocation::ToString. The rows below a header that cannot be read belong to it, not to the one before.
+    allocation: $ => section(
+      [choice(
+        seq($._allocation_line, field('header', $.allocation_header)),
+        alias($._broken_allocation, $.unknown_line),
+      )],
+      $.slice, $.other_colors, $.unknown_line,
+    ),
+    allocation_header: $ => seq(
+      'allocation', field('index', alias($.integer, $.allocation_index)), ':',
+      optional(seq(field('address', $.address), ',')),
+      'size', field('size', $.integer),
+      repeat(seq(',', $._attribute)),
+      ':',
+    ),
+    _attribute: $ => choice(
+      seq('color', field('color', $.integer)),
+      seq('page', field('page', $.integer)),
+      $.parameter,
+      seq('output shape is', '|', field('output_shape', alias($._quoted_shape, $.shape)), '|'),
+      field('kind', alias(choice('constant', 'thread-local', 'maybe-live-out', 'preallocated-temp'), $.kind)),
+      $.unknown_attribute,
+    ),
+    parameter: $ => seq(
+      'parameter', field('number', $.integer),
+      optional(seq(',', 'shape', '|', field('shape', alias($._quoted_shape, $.shape)), '|')),
+      'at ShapeIndex', field('index', $.index),
+    ),
+
+    // BufferAllocation::OffsetSize of one value.
+    slice: $ => seq(
+      $._slice_line, 'value:', field('value', $.value),
+      '(size=', field('size', $.integer), ',offset=', field('offset', $.integer), '):',
+      field('shape', $.shape),
+    ),
+    other_colors: $ => section(
+      [$._other_colors_line, 'reused by buffers of a different color:'],
+      $.other_color_value, $.unknown_line,
+    ),
+    other_color_value: $ => seq(
+      $._other_color_value_line, 'value:', field('value', $.value), '(color=', field('color', $.integer), ')',
+    ),
+
+    // HloValue::ToShortString.
+    value: $ => seq(
+      '<', field('id', alias($.integer, $.value_id)),
+      field('name', $.name), field('index', optional($.index)),
+      optional($.phi), optional(seq('@', field('color', $.integer))),
+      '>',
+    ),
+    phi: _ => '(phi)',
+
+    total: $ => seq(
+      $._total_line, 'Total bytes used:', field('size', $.integer),
+      optional(seq('(', field('human_size', $.human_size), ')')),
+    ),
+
+    // HloDataflowAnalysis: for each value its positions, uses and instruction.
+    used_values: $ => section(
+      [$._used_values_line, 'Used values:'],
+      $._used_values_row, $.unknown_line,
+    ),
+    _used_values_row: $ => choice($.used_value, $._used_value_row),
+    used_value: $ => section(
+      [choice(
+        seq($._used_value_line, field('value', $.value)),
+        alias($._broken_used_value, $.unknown_line),
+      )],
+      $._used_value_row, $.unknown_line,
+    ),
+    _used_value_row: $ => choice(
+      seq($._positions_line, 'positions:'),
+      $.position,
+      seq($._uses_line, 'uses:'),
+      $.use,
+      seq($._no_uses_line, '(none)'),
+      $.from_instruction,
+    ),
+    position: $ => seq($._position_line, field('name', $.name), field('index', optional($.index))),
+    use: $ => seq(
+      $._use_line, field('name', $.name), ', operand', field('operand', $.integer), field('index', optional($.index)),
+    ),
+    from_instruction: $ => seq($._from_instruction_line, 'from instruction:', field('instruction', optional($.instruction))),
+
+    // HloLiveRange::ToString.
+    live_ranges: $ => section(
+      [choice(
+        seq($._live_ranges_line, 'HloLiveRange', '(max', field('max', $.integer), '):'),
+        seq($._no_live_ranges_line, alias(/HloLiveRange not available[^\r\n]*/, $.unavailable)),
+      )],
+      $._live_ranges_row, $.unknown_line,
+    ),
+    _live_ranges_row: $ => choice(
+      $.instruction_sequence, $.scheduled_instruction,
+      $.buffer_live_ranges, $.live_range,
+      $.peak, $.peak_buffer,
+      seq($._no_peak_line, alias(/Peak memory could not be determined[^\r\n]*/, $.unavailable)),
+      $.stack_traces, $.stack_trace,
+    ),
+    instruction_sequence: $ => section(
+      [$._instruction_sequence_line, 'InstructionSequence:'],
+      $.scheduled_instruction, $.unknown_line,
+    ),
+    scheduled_instruction: $ => seq(
+      $._scheduled_instruction_line, field('step', alias($.integer, $.step)), ':', field('name', $.name),
+    ),
+    buffer_live_ranges: $ => section(
+      [$._buffer_live_ranges_line, 'BufferLiveRange:'],
+      $.live_range, $.unknown_line,
+    ),
+    live_range: $ => seq(
+      $._live_range_line, field('name', $.name), field('index', $.index),
+      ':', field('start', alias($.integer, $.step)), '-', field('end', alias($.integer, $.step)),
+    ),
+    peak: $ => section(
+      [$._peak_line, 'Live ranges at', field('step', alias($.integer, $.step)), '(peak):'],
+      $.peak_buffer, $.unknown_line,
+    ),
+    peak_buffer: $ => seq(
+      $._peak_buffer_line, field('name', $.name), field('index', optional($.index)),
+      ':', field('size', $.integer), 'bytes',
+      optional(seq('(cumulative:', field('cumulative', $.integer), 'bytes', ')')),
+    ),
+
+    // HloStackTrace: the peak by source, as a tree of frames.
+    stack_traces: $ => section(
+      [$._stack_traces_line, 'Stack trace breakdown for peak usage:', field('size', $.grouped_integer), 'bytes'],
+      $.stack_trace, $.unknown_line,
+    ),
+    stack_trace: $ => seq(
+      choice($._stack_trace_root_line, seq($._stack_trace_line, field('branch', $.branch))),
+      choice(
+        seq(
+          field('name', alias($._frame_name, $.frame_name)),
+          '(', field('percent', $.percent), '%',
+          repeat(seq(',', choice(
+            seq(optional('total:'), field('total', $.grouped_integer), 'bytes'),
+            seq('current:', field('current', $.grouped_integer), 'bytes'),
+            seq('remaining:', field('remaining', $.grouped_integer), 'bytes'),
+          ))),
+          ')',
+        ),
+        $.unknown_line,
+      ),
+    ),
+
+    // BufferAssignment::MemoryUsageReport, up to 2026-03: two lists of allocations.
+    allocations_by_size: $ => section(
+      [$._by_size_line, 'Allocations sorted by size:'],
+      $._by_size_columns, $._rule, $.sized_allocation, $.rest, $.unknown_line,
+    ),
+    _by_size_columns: $ => seq($._by_size_columns_line, alias(/cumulative_size; total_size[^\r\n]*/, $.columns)),
+    _rule: $ => seq($._rule_line, alias(/-+/, $.rule)),
+    sized_allocation: $ => seq(
+      $._by_size_row_line,
+      field('cumulative', $.human_size), '(', field('percent', $.percent), '%)', ';',
+      field('remaining', $.human_size), ';',
+      field('header', alias($._report_header, $.allocation_header)),
+    ),
+    allocations_with_values: $ => section(
+      [$._with_values_line, 'Allocations sorted by size with their values:'],
+      $.report_allocation, $.table, $.table_row, $.rest, $._rule, $.unknown_line,
+    ),
+    report_allocation: $ => section(
+      [$._report_allocation_line, field('header', alias($._report_header, $.allocation_header))],
+      $.table, $.unknown_line,
+    ),
+    _report_header: $ => seq(
+      'allocation', field('index', alias($.integer, $.allocation_index)), ':',
+      optional(seq(field('address', $.address), ',')),
+      'size', field('size', $.human_size),
+      repeat(seq(',', $._attribute)),
+      ':',
+    ),
+
+    // BufferAssignment::MemoryUsageReport since: one section a memory space.
+    memory_space: $ => section(
+      [
+        $._memory_space_line, 'Memory Space:', field('name', alias(/[^()\r\n]*[^()\s]/, $.space_name)),
+        '(color=', field('color', $.integer), ')',
+      ],
+      $.memory_space_total, $.table, $.table_row, $.rest, $._rule, $.unknown_line,
+    ),
+    memory_space_total: $ => seq(
+      $._memory_space_total_line, 'Total bytes:', field('size', $.integer),
+      optional(seq('(', field('human_size', $.human_size), ')')),
+    ),
+    table: $ => section(
+      [$._table_columns_line, alias(/cumulative_size;\s*size;[^\r\n]*/, $.columns)],
+      $._rule, $.table_row, $.rest, $.unknown_line,
+    ),
+    table_row: $ => seq(
+      $._table_row_line,
+      field('cumulative', $.human_size), '(', field('percent', $.percent), '%)', ';',
+      field('size', $.human_size), ';',
+      field('offset', $.integer), ';',
+      field('values', $.integer), ';',
+      field('shapes', alias($._shape_list, $.shapes)),
+    ),
+    rest: $ => seq(
+      $._rest_line, 'The rest', field('count', $.integer), alias(/(allocations|values) are less than[^\r\n]*/, $.columns),
+    ),
+    _report_row: $ => choice(
+      $._by_size_columns, $._rule, $.sized_allocation, $.rest,
+      $.report_allocation, $.table, $.table_row, $.memory_space_total,
+    ),
+
+    // The report as protobuf text, printed by one source snapshot of 2026.
+    message: $ => prec.right(seq(
+      $._message_line, field('name', alias($._key, $.name)), '{',
+      repeat(choice($.message, $.field, $.unknown_line)),
+      optional($._message_end),
+    )),
+    field: $ => seq($._field_line, field('name', alias($._key, $.name)), ':', field('value', alias(/[^\s][^\r\n]*/, $.scalar))),
+    _message_end: $ => seq($._message_end_line, '}'),
+
+    // `--xla_dump_to=-` frames each file on standard output.
+    file_marker: $ => choice(
+      seq($._begin_file_line, '*** Begin', field('begin', alias($._filename, $.filename)), '***'),
+      seq($._end_file_line, '*** End', field('end', alias($._filename, $.filename)), '***'),
+    ),
+
+    name: _ => /[^\s{}(),:<>@"|;=%]+/,
+    index: _ => /\{[0-9,]*\}/,
+    integer: _ => /-?[0-9]+/,
+    grouped_integer: _ => /-?[0-9]+( [0-9]{3})*/,
+    address: _ => /0x[0-9a-fA-F]+/,
+    percent: _ => /-?([0-9]+(\.[0-9]+)?|nan|inf)/,
+    human_size: _ => /-?[0-9]+(\.[0-9]+)?([KMGTPE]i)?B/,
+    shape: _ => /[^\s][^\r\n]*/,
+    _quoted_shape: _ => /[^|\r\n]+/,
+    _shape_list: _ => /[^\s][^\r\n]*/,
+    _filename: _ => /[^\s*]+/,
+    _key: _ => /[a-z_]+/,
+  },
+});

@@ -1,0 +1,815 @@
+// The line scanner of the grammar xla_dump: says which kind of line comes next.
+//
+// At the start of a line it reads the whole line and, if the line is right from its first byte to its last, gives the
+// token of that kind: a token of no width, before which line ends and indentation are skipped. The rules of
+// grammar.js then cut the line into its parts. A line of no kind becomes one `unknown_line`.
+//
+// Three kinds of text cannot be told by one line and are measured here:
+//   - the instruction text, which may hold line ends, and from which releases of 2024 left out the last one, so that
+//     the header of the next value is glued to it;
+//   - the lines of the stack trace, whose names are op_names: any text, with line ends, that may look like other lines;
+//   - the attributes of an allocation that later releases may add.
+
+#include "tree_sitter/alloc.h"
+#include "tree_sitter/array.h"
+#include "tree_sitter/parser.h"
+
+#include <string.h>
+
+// In the order of `externals` in grammar.js.
+enum TokenType {
+  BUFFER_ASSIGNMENT,
+  ALLOCATION,
+  SLICE,
+  OTHER_COLORS,
+  OTHER_COLOR_VALUE,
+  TOTAL,
+  USED_VALUES,
+  USED_VALUE,
+  POSITIONS,
+  POSITION,
+  USES,
+  USE,
+  NO_USES,
+  FROM_INSTRUCTION,
+  LIVE_RANGES,
+  NO_LIVE_RANGES,
+  INSTRUCTION_SEQUENCE,
+  SCHEDULED_INSTRUCTION,
+  BUFFER_LIVE_RANGES,
+  LIVE_RANGE,
+  PEAK,
+  PEAK_BUFFER,
+  NO_PEAK,
+  STACK_TRACES,
+  STACK_TRACE_ROOT,
+  STACK_TRACE,
+  BY_SIZE,
+  BY_SIZE_COLUMNS,
+  BY_SIZE_ROW,
+  WITH_VALUES,
+  REPORT_ALLOCATION,
+  TABLE_COLUMNS,
+  RULE,
+  TABLE_ROW,
+  REST,
+  MEMORY_SPACE,
+  MEMORY_SPACE_TOTAL,
+  MESSAGE,
+  FIELD,
+  MESSAGE_END,
+  BEGIN_FILE,
+  END_FILE,
+  BROKEN_ALLOCATION,
+  BROKEN_USED_VALUE,
+  UNKNOWN_LINE,
+  UNKNOWN_ATTRIBUTE,
+  INSTRUCTION,
+  BRANCH,
+  FRAME_NAME,
+  ERROR_SENTINEL,
+};
+
+// The characters above ASCII that the format itself uses, each as one byte of a `Line`.
+enum { OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
+
+enum {
+  MAX_DIGITS = 18,         // more would not fit into 64 bits
+  MAX_LINE = 1 << 26,      // no line of a kind that is looked at as a whole is longer
+  KEPT_CAPACITY = 1 << 16, // what a scanner keeps between two lines
+};
+
+typedef Array(uint8_t) Line;
+
+typedef struct {
+  Line line;
+  uint32_t name_length; // of the stack trace line whose kind was just told, in characters; 0: it has no name
+} Scanner;
+
+// ---------------------------------------------------------------- reading
+
+static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
+static void skip(TSLexer *lexer) { lexer->advance(lexer, true); }
+
+static bool at_end(TSLexer *lexer) { return lexer->lookahead == 0 && lexer->eof(lexer); }
+static bool at_line_end(TSLexer *lexer) { return lexer->lookahead == '\n' || at_end(lexer); }
+
+static uint8_t narrow(int32_t character) {
+  if (character >= 0 && character < 0x80) return (uint8_t)character;
+  switch (character) {
+    case 0x2502: return VERTICAL; // │
+    case 0x251C: return TEE;      // ├
+    case 0x2514: return CORNER;   // └
+    case 0x2500: return DASH;     // ─
+    default: return OTHER;
+  }
+}
+
+// Reads up to the end of the line; gives how many characters that were. `line` gets them without blanks at the end,
+// one byte a character, and only the first MAX_LINE of them.
+static uint32_t read_line(TSLexer *lexer, Line *line) {
+  array_clear(line);
+  uint32_t length = 0;
+  for (; !at_line_end(lexer); advance(lexer), length++) {
+    if (length < MAX_LINE) array_push(line, narrow(lexer->lookahead));
+  }
+  while (line->size && (line->contents[line->size - 1] == '\r' || line->contents[line->size - 1] == ' ')) line->size--;
+  return length;
+}
+
+// ---------------------------------------------------------------- matching within one line
+
+// A place in a line. Each `match_` function moves past what it matches, or leaves the text where it was.
+typedef struct {
+  const uint8_t *at, *end;
+} Text;
+
+static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+static bool is_name(uint8_t c) { return c > ' ' && c != 0x7f && !strchr("{}(),:<>@\"|;=%", c); }
+
+static bool match(Text *text, const char *literal) {
+  size_t length = strlen(literal);
+  if ((size_t)(text->end - text->at) < length || memcmp(text->at, literal, length) != 0) return false;
+  text->at += length;
+  return true;
+}
+
+static bool match_end(Text *text) { return text->at == text->end; }
+
+static bool match_digits(Text *text) {
+  const uint8_t *start = text->at;
+  while (text->at < text->end && is_digit(*text->at)) text->at++;
+  if (text->at > start && text->at - start <= MAX_DIGITS) return true;
+  text->at = start;
+  return false;
+}
+
+static bool match_integer(Text *text) {
+  Text start = *text;
+  match(text, "-");
+  if (match_digits(text)) return true;
+  *text = start;
+  return false;
+}
+
+static bool match_grouped_integer(Text *text) {
+  Text start = *text;
+  match(text, "-");
+  if (!match_digits(text)) {
+    *text = start;
+    return false;
+  }
+  size_t digits = (size_t)(text->at - start.at);
+  while (text->end - text->at >= 4 && text->at[0] == ' ' && is_digit(text->at[1]) && is_digit(text->at[2]) &&
+         is_digit(text->at[3]) && digits + 3 <= MAX_DIGITS) {
+    text->at += 4;
+    digits += 3;
+  }
+  return true;
+}
+
+// A percentage, of nothing: `-nan`.
+static bool match_number(Text *text) {
+  Text start = *text;
+  match(text, "-");
+  if (match(text, "nan") || match(text, "inf")) return true;
+  if (match_digits(text)) {
+    if (match(text, ".") && !match_digits(text)) text->at--;
+    return true;
+  }
+  *text = start;
+  return false;
+}
+
+// `205.03MiB`
+static bool match_human_size(Text *text) {
+  Text start = *text;
+  match(text, "-");
+  if (text->at < text->end && is_digit(*text->at) && match_number(text)) {
+    if (text->at < text->end && *text->at && strchr("KMGTPE", *text->at)) text->at++;
+    match(text, "i");
+    if (match(text, "B")) return true;
+  }
+  *text = start;
+  return false;
+}
+
+static bool match_name(Text *text) {
+  const uint8_t *start = text->at;
+  while (text->at < text->end && is_name(*text->at)) text->at++;
+  return text->at > start;
+}
+
+static bool match_index(Text *text) {
+  Text start = *text;
+  if (match(text, "{")) {
+    if (match(text, "}")) return true;
+    do {
+      if (!match_digits(text)) break;
+      if (match(text, "}")) return true;
+    } while (match(text, ","));
+  }
+  *text = start;
+  return false;
+}
+
+static void match_spaces(Text *text) {
+  while (match(text, " ")) {
+  }
+}
+
+// `<id name{index} (phi) @color>`
+static bool match_value(Text *text) {
+  Text start = *text;
+  if (match(text, "<") && match_digits(text) && match(text, " ") && match_name(text)) {
+    match_index(text);
+    match(text, " (phi)");
+    if ((!match(text, " @") || match_digits(text)) && match(text, ">")) return true;
+  }
+  *text = start;
+  return false;
+}
+
+// The rest of the line, with its brackets in pairs.
+static bool match_shape(Text *text) {
+  if (match_end(text) || *text->at == ' ') return false;
+  int depth = 0;
+  for (; text->at < text->end; text->at++) {
+    uint8_t c = *text->at;
+    if (c < ' ') return false;
+    if (c == '(' || c == '[' || c == '{') depth++;
+    if ((c == ')' || c == ']' || c == '}') && --depth < 0) return false;
+  }
+  return depth == 0;
+}
+
+static bool match_quoted_shape(Text *text) {
+  if (!match(text, "|")) return false;
+  const uint8_t *start = text->at;
+  while (text->at < text->end && *text->at != '|') text->at++;
+  return text->at > start && match(text, "|");
+}
+
+static bool match_attribute_end(Text *text) { return text->at < text->end && (*text->at == ',' || *text->at == ':'); }
+
+// One attribute of an allocation that the grammar knows.
+static bool match_known_attribute(Text *text) {
+  static const char *const KINDS[] = {"constant", "thread-local", "maybe-live-out", "preallocated-temp"};
+  Text start = *text;
+  if (match(text, "color ") || match(text, "page ")) {
+    if (match_digits(text) && match_attribute_end(text)) return true;
+  } else if (match(text, "parameter ")) {
+    if (match_digits(text) && (!match(text, ", shape ") || match_quoted_shape(text)) &&
+        match(text, " at ShapeIndex ") && match_index(text) && match_attribute_end(text)) {
+      return true;
+    }
+  } else if (match(text, "output shape is ")) {
+    if (match_quoted_shape(text) && match_attribute_end(text)) return true;
+  } else {
+    for (unsigned i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
+      if (match(text, KINDS[i]) && match_attribute_end(text)) return true;
+      *text = start;
+    }
+  }
+  *text = start;
+  return false;
+}
+
+// An attribute that the grammar does not know: up to the next comma or colon.
+static bool match_unknown_attribute(Text *text) {
+  const uint8_t *start = text->at;
+  while (text->at < text->end && !match_attribute_end(text)) text->at++;
+  return text->at > start && text->at < text->end && *start > ' ';
+}
+
+static bool match_allocation(Text *text, bool (*match_size)(Text *)) {
+  if (!match(text, "allocation ") || !match_digits(text) || !match(text, ": ")) return false;
+  if (match(text, "0x")) {
+    const uint8_t *start = text->at;
+    while (text->at < text->end && *text->at != 0 && strchr("0123456789abcdefABCDEF", *text->at)) text->at++;
+    if (text->at == start || !match(text, ", ")) return false;
+  }
+  if (!match(text, "size ") || !match_size(text)) return false;
+  while (match(text, ", ")) {
+    if (!match_known_attribute(text) && !match_unknown_attribute(text)) return false;
+  }
+  return match(text, ":") && match_end(text);
+}
+
+// `205.03MiB( 95%)`
+static bool match_cumulative(Text *text) {
+  if (!match_human_size(text) || !match(text, "(")) return false;
+  match_spaces(text);
+  return match_number(text) && match(text, "%)");
+}
+
+static bool match_table_row(Text *text) {
+  if (!match(text, ";")) return false;
+  match_spaces(text);
+  if (!match_human_size(text)) return false;
+  for (int column = 0; column < 2; column++) {
+    if (!match(text, ";")) return false;
+    match_spaces(text);
+    if (!match_integer(text)) return false;
+  }
+  return match(text, "; ") && match_shape(text);
+}
+
+static bool match_by_size_row(Text *text) {
+  if (!match(text, ";")) return false;
+  match_spaces(text);
+  return match_human_size(text) && match(text, "; ") && match_allocation(text, match_human_size);
+}
+
+// The end of a stack trace line, ` (16.6%, total: 4 608 bytes, current: 4 608 bytes, remaining: 23 128 bytes)`, also as
+// two snapshots of 2025 printed it: with some of the three numbers only, and no word before the first.
+static bool match_measures(Text *text) {
+  if (!match(text, " (") || !match_number(text) || !match(text, "%")) return false;
+  while (match(text, ", ")) {
+    if (!match(text, "total: ") && !match(text, "current: ")) match(text, "remaining: ");
+    if (!match_grouped_integer(text) || !match(text, " bytes")) return false;
+  }
+  return match(text, ")") && match_end(text);
+}
+
+// Where the measures that end the line start, or NULL. Looks from the right: names may hold anything.
+static const uint8_t *find_measures(Text text) {
+  if (text.end - text.at < 2 || text.end[-1] != ')') return NULL;
+  for (const uint8_t *at = text.end - 2; at > text.at; at--) {
+    if (*at == ')' || (text.end - at) > 160) return NULL;
+    if (*at != '(' || at[-1] != ' ') continue;
+    Text measures = {at - 1, text.end};
+    return match_measures(&measures) ? at - 1 : NULL;
+  }
+  return NULL;
+}
+
+// `│   `, `    `, ... and at last `├── ` or `└── `
+static bool match_branch(Text *text) {
+  static const char STEM[] = {(char)VERTICAL, ' ', ' ', ' ', 0};
+  static const char FORK[] = {(char)TEE, (char)DASH, (char)DASH, ' ', 0};
+  static const char LAST[] = {(char)CORNER, (char)DASH, (char)DASH, ' ', 0};
+  Text start = *text;
+  while (match(text, STEM) || match(text, "    ")) {
+  }
+  if (match(text, FORK) || match(text, LAST)) return true;
+  *text = start;
+  return false;
+}
+
+// ---------------------------------------------------------------- kinds of lines
+
+static Text text_of(const Line *line) {
+  Text text = {line->contents, line->contents + line->size};
+  return text;
+}
+
+// The field names of MemoryUsageReportProto.
+static bool match_key(Text *text) {
+  static const char *const KEYS[] = {
+    "memory_space_allocation_entries", "allocation_entries", "memory_space", "color", "total_bytes", "index", "size",
+    "cumulative_size", "offset", "defining_positions", "name", "shape",
+  };
+  Text start = *text;
+  for (unsigned i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+    if (match(text, KEYS[i]) && text->at < text->end && (*text->at == ' ' || *text->at == ':')) return true;
+    *text = start;
+  }
+  return false;
+}
+
+static enum TokenType message_kind(Text text) {
+  if (match(&text, "}") && match_end(&text)) return MESSAGE_END;
+  if (!match_key(&text)) return UNKNOWN_LINE;
+  if (match(&text, " {") && match_end(&text)) return MESSAGE;
+  return match(&text, ": ") && !match_end(&text) ? FIELD : UNKNOWN_LINE;
+}
+
+static bool is_rule(Text text) {
+  if (!match(&text, "----------")) return false;
+  while (match(&text, "-")) {
+  }
+  return match_end(&text);
+}
+
+// Lines that may be indented in more than one way: those of the memory usage report.
+static enum TokenType report_kind(Text text) {
+  Text start = text;
+  if (match_cumulative(&text)) {
+    start = text;
+    if (match_table_row(&text)) return TABLE_ROW;
+    text = start;
+    return match_by_size_row(&text) ? BY_SIZE_ROW : UNKNOWN_LINE;
+  }
+  text = start;
+  if (match(&text, "cumulative_size;")) {
+    if (match(&text, " total_size - cumulative_size; allocation") && match_end(&text)) return BY_SIZE_COLUMNS;
+    match_spaces(&text);
+    if (!match(&text, "size;")) return UNKNOWN_LINE;
+    match_spaces(&text);
+    return match(&text, "offset; used_by_n_values; shapes_list") && match_end(&text) ? TABLE_COLUMNS : UNKNOWN_LINE;
+  }
+  if (match(&text, "The rest ")) {
+    return match_digits(&text) && (match(&text, " allocations") || match(&text, " values")) &&
+        match(&text, " are less than ") && !match_end(&text)
+      ? REST : UNKNOWN_LINE;
+  }
+  return is_rule(text) ? RULE : message_kind(text);
+}
+
+static bool is_literal(Text text, const char *literal) { return match(&text, literal) && match_end(&text); }
+
+static enum TokenType kind_at_0(Text text) {
+  Text start = text;
+  if (match(&text, "allocation ")) {
+    text = start;
+    if (match_allocation(&text, match_integer)) return ALLOCATION;
+    text = start;
+    return match_allocation(&text, match_human_size) ? REPORT_ALLOCATION : BROKEN_ALLOCATION;
+  }
+  if (match(&text, "<")) {
+    bool numbered = match_digits(&text);
+    text = start;
+    if (match_value(&text) && match_end(&text)) return USED_VALUE;
+    return numbered ? BROKEN_USED_VALUE : UNKNOWN_LINE;
+  }
+  if (match(&text, "Total bytes")) {
+    enum TokenType kind = match(&text, " used: ") ? TOTAL : match(&text, ": ") ? MEMORY_SPACE_TOTAL : UNKNOWN_LINE;
+    if (!match_integer(&text)) return UNKNOWN_LINE;
+    if (match(&text, " (") && !(match_human_size(&text) && match(&text, ")"))) return UNKNOWN_LINE;
+    return match_end(&text) ? kind : UNKNOWN_LINE;
+  }
+  if (match(&text, "HloLiveRange ")) {
+    if (match(&text, "not available")) return NO_LIVE_RANGES;
+    return match(&text, "(max ") && match_integer(&text) && match(&text, "):") && match_end(&text) ? LIVE_RANGES
+                                                                                                     : UNKNOWN_LINE;
+  }
+  if (match(&text, "*** ")) {
+    enum TokenType kind = match(&text, "Begin ") ? BEGIN_FILE : match(&text, "End ") ? END_FILE : UNKNOWN_LINE;
+    const uint8_t *name = text.at;
+    while (text.at < text.end && *text.at > ' ' && *text.at != '*') text.at++;
+    return text.at > name && match(&text, " ***") && match_end(&text) ? kind : UNKNOWN_LINE;
+  }
+  if (match(&text, "Memory Space: ")) {
+    const uint8_t *name = text.at;
+    while (text.at < text.end && *text.at != '(' && *text.at != ')') text.at++;
+    if (text.at - name < 2 || *name == ' ' || text.at[-1] != ' ') return UNKNOWN_LINE;
+    return match(&text, "(color=") && match_integer(&text) && match(&text, ")") && match_end(&text) ? MEMORY_SPACE
+                                                                                                    : UNKNOWN_LINE;
+  }
+  if (is_literal(text, "BufferAssignment:")) return BUFFER_ASSIGNMENT;
+  if (is_literal(text, "Used values:")) return USED_VALUES;
+  if (is_literal(text, "Allocations sorted by size:")) return BY_SIZE;
+  if (is_literal(text, "Allocations sorted by size with their values:")) return WITH_VALUES;
+  return report_kind(text);
+}
+
+static enum TokenType kind_at_1(Text text) {
+  if (match(&text, "value: ")) {
+    return match_value(&text) && match(&text, " (size=") && match_integer(&text) && match(&text, ",offset=") &&
+        match_integer(&text) && match(&text, "): ") && match_shape(&text)
+      ? SLICE : UNKNOWN_LINE;
+  }
+  if (is_literal(text, "positions:")) return POSITIONS;
+  if (is_literal(text, "uses:")) return USES;
+  if (is_literal(text, "reused by buffers of a different color:")) return OTHER_COLORS;
+  return report_kind(text);
+}
+
+static enum TokenType kind_at_2(Text text) {
+  Text start = text;
+  if (match(&text, "value: ")) {
+    return match_value(&text) && match(&text, " (color=") && match_digits(&text) && match(&text, ")") && match_end(&text)
+      ? OTHER_COLOR_VALUE : UNKNOWN_LINE;
+  }
+  if (is_literal(text, "(none)")) return NO_USES;
+  if (is_literal(text, "InstructionSequence:")) return INSTRUCTION_SEQUENCE;
+  if (is_literal(text, "BufferLiveRange:")) return BUFFER_LIVE_RANGES;
+  if (match(&text, "Live ranges at ")) {
+    return match_integer(&text) && match(&text, " (peak):") && match_end(&text) ? PEAK : UNKNOWN_LINE;
+  }
+  if (match(&text, "Peak memory could not be determined")) return NO_PEAK;
+  if (match(&text, "Stack trace breakdown for peak usage: ")) {
+    return match_grouped_integer(&text) && match(&text, " bytes") && match_end(&text) ? STACK_TRACES : UNKNOWN_LINE;
+  }
+  if (is_rule(text)) return RULE;
+  if (match_name(&text)) {
+    if (match_end(&text)) return POSITION;
+    enum TokenType kind = POSITION;
+    if (match(&text, ", operand ")) {
+      if (!match_digits(&text)) return UNKNOWN_LINE;
+      if (match_end(&text)) return USE;
+      kind = USE;
+    }
+    if (match(&text, " ") && match_index(&text) && match_end(&text)) return kind;
+  }
+  return report_kind(start);
+}
+
+static enum TokenType kind_at_4(Text text) {
+  Text start = text;
+  if (match_digits(&text) && match(&text, ":") && match_name(&text) && match_end(&text)) return SCHEDULED_INSTRUCTION;
+  text = start;
+  if (match_name(&text)) {
+    bool indexed = match_index(&text);
+    if (match(&text, ": ")) {
+      if (match_integer(&text) && match(&text, " bytes")) {
+        if (match_end(&text)) return PEAK_BUFFER;
+        if (match(&text, " (cumulative: ") && match_integer(&text) && match(&text, " bytes)") && match_end(&text)) {
+          return PEAK_BUFFER;
+        }
+      }
+    } else if (indexed && match(&text, ":") && match_integer(&text) && match(&text, "-") && match_integer(&text) &&
+               match_end(&text)) {
+      return LIVE_RANGE;
+    }
+  }
+  return report_kind(start);
+}
+
+static enum TokenType line_kind(Text text, uint32_t indent) {
+  switch (indent) {
+    case 0: return kind_at_0(text);
+    case 1: return kind_at_1(text);
+    case 2: return kind_at_2(text);
+    case 4: return kind_at_4(text);
+    default: return report_kind(text);
+  }
+}
+
+// ---------------------------------------------------------------- the stack trace
+
+enum { ROOT_INDENT = 4, BRANCH_INDENT = 6 };
+
+static bool is_branch(Text text, uint32_t indent) { return indent >= BRANCH_INDENT && match_branch(&text); }
+
+// What a line, indentation included, is in the middle of a stack trace.
+static enum TokenType next_kind(const Line *line) {
+  Text text = text_of(line);
+  match_spaces(&text);
+  uint32_t indent = (uint32_t)(text.at - line->contents);
+  if (is_branch(text, indent)) return STACK_TRACE;
+  if (indent == ROOT_INDENT && find_measures(text)) return STACK_TRACE_ROOT;
+  return line_kind(text, indent);
+}
+
+// How many characters the name of a stack trace line has, line ends included; 0 if it cannot be told. `line` holds the
+// first line from the name on, `length` characters; the lexer stands at its end.
+//
+// A name is any text. It ends where measures end a line and something else follows. Where the first line has no
+// measures, it goes on until there are some, but never into the next branch or the next part of the dump.
+static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
+  uint32_t start = 0, name_length = 0;
+  for (;;) {
+    const uint8_t *measures = find_measures(text_of(line));
+    if (measures) name_length = start + (uint32_t)(measures - line->contents);
+    if (at_end(lexer)) return name_length;
+    start += length + 1;
+    advance(lexer);
+    length = read_line(lexer, line);
+    if (name_length && line->size == 0) return name_length;
+    switch (next_kind(line)) {
+      case UNKNOWN_LINE: break;
+      case STACK_TRACE:
+      case BUFFER_ASSIGNMENT:
+      case LIVE_RANGES:
+      case BEGIN_FILE:
+      case END_FILE: return name_length;
+      default:
+        if (name_length) return name_length;
+    }
+  }
+}
+
+// ---------------------------------------------------------------- tokens
+
+static bool give(TSLexer *lexer, enum TokenType type) {
+  lexer->result_symbol = type;
+  return true;
+}
+
+static bool scan_unknown_line(TSLexer *lexer) {
+  while (!at_line_end(lexer)) advance(lexer);
+  lexer->mark_end(lexer);
+  return give(lexer, UNKNOWN_LINE);
+}
+
+static bool scan_line(Scanner *scanner, TSLexer *lexer) {
+  // Most lines end with a part that may be missing, so this is asked within lines, too. There, only a value that is
+  // glued to the instruction before it starts a line.
+  bool line_start = false;
+  uint32_t indent = 0;
+  for (; lexer->lookahead == '\n' || lexer->lookahead == '\r' || lexer->lookahead == ' ' || lexer->lookahead == '\t';
+       skip(lexer)) {
+    line_start = line_start || lexer->lookahead == '\n';
+    indent = lexer->lookahead == '\n' ? 0 : indent + 1;
+  }
+  if (at_end(lexer) || !(line_start || lexer->lookahead == '<' || lexer->get_column(lexer) == indent)) return false;
+  lexer->mark_end(lexer);
+
+  // The longest lines of all need no second look.
+  if (indent == 1 && lexer->lookahead == 'f') {
+    const char *expected = "from instruction:";
+    while (*expected && lexer->lookahead == *expected) {
+      advance(lexer);
+      expected++;
+    }
+    if (!*expected) return give(lexer, FROM_INSTRUCTION);
+    return scan_unknown_line(lexer);
+  }
+
+  Line *line = &scanner->line;
+  uint32_t length = read_line(lexer, line);
+  Text text = text_of(line);
+  if (is_branch(text, indent)) {
+    match_branch(&text);
+    uint32_t width = (uint32_t)(text.at - line->contents);
+    memmove(line->contents, text.at, (size_t)(text.end - text.at));
+    line->size -= width;
+    scanner->name_length = measure_name(lexer, line, length - width);
+    return give(lexer, STACK_TRACE);
+  }
+  enum TokenType kind = length <= MAX_LINE ? line_kind(text, indent) : UNKNOWN_LINE;
+  if (kind == UNKNOWN_LINE && indent == ROOT_INDENT && find_measures(text)) {
+    scanner->name_length = measure_name(lexer, line, length);
+    return give(lexer, STACK_TRACE_ROOT);
+  }
+  if (kind >= BROKEN_ALLOCATION) lexer->mark_end(lexer);
+  return give(lexer, kind);
+}
+
+static bool scan_branch(TSLexer *lexer) {
+  while (lexer->lookahead == ' ') skip(lexer);
+  while (!at_line_end(lexer) && lexer->lookahead != 0x251C && lexer->lookahead != 0x2514) advance(lexer);
+  for (int i = 0; i < 3 && !at_line_end(lexer); i++) advance(lexer);
+  lexer->mark_end(lexer);
+  return give(lexer, BRANCH);
+}
+
+static bool scan_frame_name(Scanner *scanner, TSLexer *lexer) {
+  if (lexer->lookahead == ' ') skip(lexer);
+  uint32_t length = scanner->name_length;
+  if (!length) return scan_unknown_line(lexer);
+  scanner->name_length = 0;
+  for (; length && !at_end(lexer); length--) advance(lexer);
+  lexer->mark_end(lexer);
+  return give(lexer, FRAME_NAME);
+}
+
+static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
+  while (lexer->lookahead == ' ') skip(lexer);
+  Line *line = &scanner->line;
+  array_clear(line);
+  while (!at_line_end(lexer) && lexer->lookahead != ',' && lexer->lookahead != ':') {
+    array_push(line, narrow(lexer->lookahead));
+    advance(lexer);
+  }
+  lexer->mark_end(lexer);
+  // Of `parameter 0, shape |...| at ...` only the first part is looked at here.
+  Text text = text_of(line);
+  if (match(&text, "parameter ") || match(&text, "shape |") || match(&text, "output shape is |")) return false;
+  array_push(line, ':');
+  text = text_of(line);
+  return !match_known_attribute(&text) && give(lexer, UNKNOWN_ATTRIBUTE);
+}
+
+// ---------------------------------------------------------------- the instruction
+
+// Brackets and strings of an instruction. A line end between brackets or inside of a string does not end it.
+typedef struct {
+  int depth;
+  bool quoted, escaped;
+} Nesting;
+
+static void step(TSLexer *lexer, Nesting *nesting) {
+  int32_t c = lexer->lookahead;
+  if (nesting->escaped) {
+    nesting->escaped = false;
+  } else if (c == '"') {
+    nesting->quoted = !nesting->quoted;
+  } else if (nesting->quoted) {
+    nesting->escaped = c == '\\';
+  } else if (c == '{' || c == '(' || c == '[') {
+    nesting->depth++;
+  } else if (c == '}' || c == ')' || c == ']') {
+    nesting->depth--;
+  }
+  advance(lexer);
+}
+
+// Moves over `literal` as far as it goes; true if it was all there.
+static bool step_literal(TSLexer *lexer, Nesting *nesting, const char *literal) {
+  while (*literal && lexer->lookahead == *literal) {
+    step(lexer, nesting);
+    literal++;
+  }
+  return !*literal;
+}
+
+static void step_line_end(TSLexer *lexer, Nesting *nesting) {
+  if (lexer->lookahead == '\r') step(lexer, nesting);
+  if (lexer->lookahead == '\n') step(lexer, nesting);
+}
+
+// Whether a value's header, glued to the instruction before it, starts here: `<8 fusion @0>`, and on the next line its
+// positions.
+static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting) {
+  Line *line = &scanner->line;
+  array_clear(line);
+  bool valid = true;
+  while (!at_line_end(lexer) && lexer->lookahead != '\r' && valid) {
+    uint8_t c = narrow(lexer->lookahead);
+    // `<`, an id, a blank, and then whatever: enough to give up early.
+    valid = line->size == 0 || (line->size == 1 ? is_digit(c) : c != '"');
+    array_push(line, c);
+    step(lexer, nesting);
+  }
+  Text text = text_of(line);
+  if (!match_value(&text) || !match_end(&text)) return false;
+  step_line_end(lexer, nesting);
+  return step_literal(lexer, nesting, " positions:");
+}
+
+// Whether a line that starts here cannot belong to an instruction.
+static bool step_line_start(TSLexer *lexer, Nesting *nesting) {
+  if (at_line_end(lexer) || lexer->lookahead == '\r') return true;
+  switch (lexer->lookahead) {
+    case '<':
+      step(lexer, nesting);
+      return lexer->lookahead >= '0' && lexer->lookahead <= '9';
+    case ' ':
+      step(lexer, nesting);
+      switch (lexer->lookahead) {
+        case 'p': return step_literal(lexer, nesting, "positions:");
+        case 'u': return step_literal(lexer, nesting, "uses:");
+        case 'f': return step_literal(lexer, nesting, "from instruction:");
+        case 'v': return step_literal(lexer, nesting, "value: <");
+        default: return false;
+      }
+    case 'B': return step_literal(lexer, nesting, "BufferAssignment:");
+    case 'H': return step_literal(lexer, nesting, "HloLiveRange ");
+    default: return false;
+  }
+}
+
+static bool scan_instruction(Scanner *scanner, TSLexer *lexer) {
+  Nesting nesting = {0, false, false};
+  for (;;) {
+    if (lexer->lookahead == '\r' || at_line_end(lexer)) {
+      lexer->mark_end(lexer);
+      if (at_end(lexer)) break;
+      if (lexer->lookahead == '\r') {
+        step(lexer, &nesting);
+        if (lexer->lookahead != '\n') continue;
+      }
+      if (nesting.depth <= 0 && !nesting.quoted) break;
+      step(lexer, &nesting);
+      if (step_line_start(lexer, &nesting)) break;
+    } else if (lexer->lookahead == '<') {
+      lexer->mark_end(lexer);
+      if (step_glued_value(scanner, lexer, &nesting)) break;
+    } else {
+      step(lexer, &nesting);
+    }
+  }
+  return give(lexer, INSTRUCTION);
+}
+
+// ---------------------------------------------------------------- the interface of tree-sitter
+
+void *tree_sitter_xla_dump_external_scanner_create(void) { return ts_calloc(1, sizeof(Scanner)); }
+
+void tree_sitter_xla_dump_external_scanner_destroy(void *payload) {
+  Scanner *scanner = payload;
+  array_delete(&scanner->line);
+  ts_free(scanner);
+}
+
+unsigned tree_sitter_xla_dump_external_scanner_serialize(void *payload, char *buffer) {
+  const Scanner *scanner = payload;
+  if (!scanner->name_length) return 0;
+  memcpy(buffer, &scanner->name_length, sizeof scanner->name_length);
+  return sizeof scanner->name_length;
+}
+
+void tree_sitter_xla_dump_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
+  Scanner *scanner = payload;
+  scanner->name_length = 0;
+  if (length == sizeof scanner->name_length) memcpy(&scanner->name_length, buffer, length);
+  if (scanner->line.capacity > KEPT_CAPACITY) array_delete(&scanner->line);
+}
+
+bool tree_sitter_xla_dump_external_scanner_scan(void *payload, TSLexer *lexer, const bool *valid) {
+  Scanner *scanner = payload;
+  if (!valid[ERROR_SENTINEL]) {
+    if (valid[INSTRUCTION]) {
+      while (lexer->lookahead == ' ') skip(lexer);
+      if (!at_line_end(lexer) && lexer->lookahead != '\r') return scan_instruction(scanner, lexer);
+    }
+    if (valid[BRANCH]) return scan_branch(lexer);
+    if (valid[FRAME_NAME]) return scan_frame_name(scanner, lexer);
+    if (valid[UNKNOWN_ATTRIBUTE]) return scan_unknown_attribute(scanner, lexer);
+  }
+  return scan_line(scanner, lexer);
+}

@@ -1,0 +1,344 @@
+"""A dump set: the files that describe one compiled module, joined.
+
+Values, names and indices get one numbering over all files. A value is told by its id where the dump prints ids (in the
+buffer assignment and among the used values), and by a position, a name and an index, elsewhere. A number that is
+missing is NONE everywhere.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from xla_lens.model.members import Member, MemberKind
+from xla_lens.syntax.columns import (
+    NONE,
+    Allocations,
+    Column,
+    FileColumns,
+    LiveRangeHeaders,
+    LiveRanges,
+    PeakBuffers,
+    Peaks,
+    Positions,
+    Schedule,
+    Slices,
+    StackTraces,
+    Totals,
+    UsedValues,
+    Uses,
+)
+
+_Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
+
+_EMPTY_INDEX = 0
+"""The number of the index `{}`, in a file and in a set."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values:
+    """One row a value, by id. `slice`, `used_value` and `live_range` are rows of those tables; a value that one of them
+    lacks has NONE there, and in the columns that come from it. `index` is NONE where the instruction has no tuple
+    shape."""
+
+    id: Column
+    name: Column
+    index: Column
+    slice: Column
+    used_value: Column
+    live_range: Column
+    allocation: Column
+    color: Column
+    offset: Column
+    size_bytes: Column
+    start_step: Column
+    end_step: Column
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True, eq=False)
+class DumpSet:
+    """The joined tables. Each group of tables comes from one file; `assignment`, `used` and `live` are those files,
+    None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`."""
+
+    members: tuple[Member, ...]
+    assignment: Member | None
+    used: Member | None
+    live: Member | None
+    names: tuple[bytes, ...]
+    indices: tuple[bytes, ...]
+    allocations: Allocations
+    slices: Slices
+    totals: Totals
+    used_values: UsedValues
+    positions: Positions
+    uses: Uses
+    live_range_headers: LiveRangeHeaders
+    schedule: Schedule
+    live_ranges: LiveRanges
+    peaks: Peaks
+    peak_buffers: PeakBuffers
+    stack_traces: StackTraces
+
+    # ------------------------------------------------------------ values
+
+    @cached_property
+    def values(self) -> Values:
+        """All values that the set mentions by id."""
+        slices, used = self.slices, self.used_values
+        readable = np.flatnonzero(used.id != NONE)
+        ids = np.union1d(slices.id, used.id[readable])
+        slice_row = _first_rows(ids, slices.id, np.arange(len(slices)))
+        used_row = _first_rows(ids, used.id[readable], readable)
+        name = np.where(slice_row != NONE, _taken(slices.name, slice_row), _taken(used.name, used_row))
+        index = np.where(slice_row != NONE, _taken(slices.index, slice_row), _taken(used.index, used_row))
+        live_range = _first_rows(
+            self._keys(name, index),
+            self._keys(self.live_ranges.name, self.live_ranges.index),
+            np.arange(len(self.live_ranges)),
+        )
+        allocation = _taken(slices.allocation, slice_row)
+        color = _taken(self.allocations.color, allocation)
+        printed_color = np.where(slice_row != NONE, _taken(slices.color, slice_row), _taken(used.color, used_row))
+        return Values(
+            id=ids,
+            name=name,
+            index=index,
+            slice=slice_row,
+            used_value=used_row,
+            live_range=live_range,
+            allocation=allocation,
+            color=np.where(color != NONE, color, np.maximum(printed_color, 0)),
+            offset=_taken(slices.offset, slice_row),
+            size_bytes=_taken(slices.size_bytes, slice_row),
+            start_step=_taken(self.live_ranges.start_step, live_range),
+            end_step=_taken(self.live_ranges.end_step, live_range),
+        )
+
+    @cached_property
+    def value_of_slice(self) -> Column:
+        """For each row of `slices` its value."""
+        return _found(self.values.id, self.slices.id)
+
+    @cached_property
+    def value_of_used_value(self) -> Column:
+        """For each row of `used_values` its value, NONE for a header that could not be read."""
+        return _found(self.values.id, self.used_values.id)
+
+    @cached_property
+    def value_of_live_range(self) -> Column:
+        """For each row of `live_ranges` its value, NONE if no value has that position."""
+        return self.values_at(self.live_ranges.name, self.live_ranges.index)
+
+    @cached_property
+    def value_of_peak_buffer(self) -> Column:
+        """For each row of `peak_buffers` its value, NONE if it cannot be told."""
+        values = self.values_at(self.peak_buffers.name, self.peak_buffers.index)
+        for first, count, step in zip(self.peaks.first_buffer, self.peaks.buffer_count, self.peaks.step, strict=True):
+            rows = range(first, first + count)
+            if all(self.peak_buffers.index[rows] == NONE):
+                # Until jaxlib 0.6.0 the list had no indices, but the order of the ids.
+                values[rows] = list(self._values_by_name(self.peak_buffers.name[rows], int(step)))
+        return values
+
+    def _values_by_name(self, names: Column, step: int) -> Iterator[int]:
+        """For each name the next value that it defines and that is live at a step, by id."""
+        live = np.flatnonzero((self.values.start_step <= step) & (step <= self.values.end_step))
+        defined: dict[int, list[int]] = {}
+        for value in reversed(live.tolist()):
+            defined.setdefault(int(self.values.name[value]), []).append(value)
+        for name in names.tolist():
+            yield defined[name].pop() if defined.get(name) else self.value_at(name, _EMPTY_INDEX)
+
+    def value_of_id(self, number: int) -> int:
+        """The value with an id, NONE if there is none."""
+        row = int(self.values.id.searchsorted(number))
+        return row if row < len(self.values) and self.values.id[row] == number else NONE
+
+    def value_at(self, name: int, index: int) -> int:
+        """The value that holds a position, NONE if none does. Aliases are positions of the value that they pass on."""
+        return int(self.values_at(np.array([name]), np.array([index]))[0]) if name != NONE else NONE
+
+    def values_at(self, name: Column, index: Column) -> Column:
+        """`value_at` for columns of names and indices."""
+        keys, values = self._position_map
+        return _taken(values, _found(keys, self._keys(name, index)))
+
+    @cached_property
+    def _position_map(self) -> tuple[Column, Column]:
+        """The keys of all positions, ascending, and for each its value. A value's own name comes before what others
+        claim."""
+        positions = self.positions
+        keys = np.concatenate(
+            (self._keys(self.values.name, self.values.index), self._keys(positions.name, positions.index))
+        )
+        values = np.concatenate((np.arange(len(self.values)), _taken(self.value_of_used_value, positions.value)))
+        keys, first = np.unique(keys[values != NONE], return_index=True)
+        return keys, values[values != NONE][first]
+
+    def _keys(self, name: Column, index: Column) -> Column:
+        """One number for a name and an index; no index counts as `{}`."""
+        return name * len(self.indices) + np.maximum(index, _EMPTY_INDEX)
+
+    # ------------------------------------------------------------ names
+
+    @cached_property
+    def _name_numbers(self) -> dict[bytes, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def _index_numbers(self) -> dict[bytes, int]:
+        return {index: number for number, index in enumerate(self.indices)}
+
+    def name_number(self, name: bytes) -> int:
+        """The number of a name, NONE if the set does not have it."""
+        return self._name_numbers.get(name, NONE)
+
+    def index_number(self, index: bytes) -> int:
+        """The number of an index such as ``{0,1}``, NONE if the set does not have it."""
+        return self._index_numbers.get(index, NONE)
+
+    def label(self, name: int, index: int) -> str:
+        """A name and index as the dump prints them: ``fusion.5{0}``."""
+        text = self.names[name] + (self.indices[index] if index != NONE else b"")
+        return text.decode("utf-8", "replace")
+
+    def value_label(self, value: int) -> str:
+        """The name and index of a value's definition."""
+        return self.label(int(self.values.name[value]), int(self.values.index[value]))
+
+    # ------------------------------------------------------------ instructions and steps
+
+    @cached_property
+    def schedule_row_of_name(self) -> Column:
+        """For each name its row in the schedule, NONE if it is not scheduled."""
+        return _first_rows(np.arange(len(self.names)), self.schedule.name, np.arange(len(self.schedule)))
+
+    @cached_property
+    def _schedule_order(self) -> Column:
+        return np.argsort(self.schedule.step, kind="stable")
+
+    def schedule_row(self, step: int) -> int:
+        """The row of the schedule that has a step, NONE if none has."""
+        order = self._schedule_order
+        row = int(self.schedule.step.searchsorted(step, sorter=order))
+        found = row < len(order) and self.schedule.step[order[row]] == step
+        return int(order[row]) if found else NONE
+
+    def instruction_at(self, step: int) -> str | None:
+        """The name of the instruction that runs at a step. None past the end of the schedule."""
+        row = self.schedule_row(step)
+        return self.label(int(self.schedule.name[row]), NONE) if row != NONE else None
+
+    @cached_property
+    def used_value_of_name(self) -> Column:
+        """For each name the first row of `used_values` that quotes the text of that instruction, NONE if none does."""
+        quoting = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
+        return _first_rows(np.arange(len(self.names)), self.used_values.name[quoting], quoting)
+
+    def instruction_text(self, used_value: int) -> bytes | None:
+        """The instruction that a row of `used_values` quotes, None if it quotes none."""
+        start, end = self.used_values.instruction_start[used_value], self.used_values.instruction_end[used_value]
+        if self.used is None or used_value == NONE or start == NONE:
+            return None
+        return self.used.document.data[start:end]
+
+    # ------------------------------------------------------------ allocations
+
+    def allocation_row(self, index: int) -> int:
+        """The row of the allocation with an index, NONE if there is none."""
+        rows = np.flatnonzero(self.allocations.index == index)
+        return int(rows[0]) if len(rows) else NONE
+
+    def values_of_allocation(self, allocation: int) -> Column:
+        """The values in a row of `allocations`, in the order of the dump."""
+        first = self.allocations.first_slice[allocation]
+        return self.value_of_slice[first : first + self.allocations.slice_count[allocation]]
+
+
+def join(members: Iterable[Member]) -> DumpSet:
+    """The dump set of some files. Where two hold the same part, the one that holds more parts counts."""
+    ordered = sorted(members, key=lambda member: list(MemberKind).index(member.kind))
+    assignment = _holder(ordered, "allocations", "slices")
+    used = _holder(ordered, "used_values")
+    live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
+    names: dict[bytes, int] = {}
+    indices: dict[bytes, int] = {b"{}": _EMPTY_INDEX}
+    numbered = {
+        id(member): (_numbers(member.columns.names, names), _numbers(member.columns.indices, indices))
+        for member in ordered
+    }
+
+    def columns(member: Member | None) -> FileColumns:
+        return member.columns if member else _NOTHING
+
+    def renumbered(table: _Named, member: Member | None) -> _Named:
+        if member is None:
+            return table
+        name_numbers, index_numbers = numbered[id(member)]
+        table = replace(table, name=_taken(name_numbers, table.name))
+        return table if isinstance(table, Schedule) else replace(table, index=_taken(index_numbers, table.index))
+
+    allocations = columns(assignment).allocations
+    if assignment:
+        place = _taken(numbered[id(assignment)][1], allocations.parameter_index)
+        allocations = replace(allocations, parameter_index=place)
+    total = used if used and len(used.columns.totals) else assignment
+    return DumpSet(
+        members=tuple(ordered),
+        assignment=assignment,
+        used=used,
+        live=live,
+        names=tuple(names),
+        indices=tuple(indices),
+        allocations=allocations,
+        slices=renumbered(columns(assignment).slices, assignment),
+        totals=columns(total).totals,
+        used_values=renumbered(columns(used).used_values, used),
+        positions=renumbered(columns(used).positions, used),
+        uses=renumbered(columns(used).uses, used),
+        live_range_headers=columns(live).live_range_headers,
+        schedule=renumbered(columns(live).schedule, live),
+        live_ranges=renumbered(columns(live).live_ranges, live),
+        peaks=columns(live).peaks,
+        peak_buffers=renumbered(columns(live).peak_buffers, live),
+        stack_traces=columns(live).stack_traces,
+    )
+
+
+_NOTHING = FileColumns.of((), (), {})
+
+
+def _holder(members: list[Member], *tables: str) -> Member | None:
+    """The first file that has rows in one of these tables."""
+    return next((member for member in members if any(len(getattr(member.columns, table)) for table in tables)), None)
+
+
+def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:
+    """For each of a file's own numbers the one in the set, and NONE for NONE, which is the last."""
+    numbers = [all_numbers.setdefault(text, len(all_numbers)) for text in own]
+    return np.array([*numbers, NONE], np.int64)
+
+
+def _taken(column: Column, rows: Column) -> Column:
+    """The cells of some rows, NONE for the row NONE."""
+    return np.append(column, NONE)[rows]
+
+
+def _found(sorted_keys: Column, keys: Column) -> Column:
+    """For each key its row among sorted ones, NONE if it is not there."""
+    if not len(sorted_keys):
+        return np.full(len(keys), NONE)
+    rows = sorted_keys.searchsorted(keys)
+    rows[rows == len(sorted_keys)] = 0
+    return np.where(sorted_keys[rows] == keys, rows, NONE)
+
+
+def _first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
+    """For each wanted key the first of `rows` whose key it is, NONE if there is none."""
+    unique, first = np.unique(keys, return_index=True)
+    return _taken(rows[first], _found(unique, wanted))

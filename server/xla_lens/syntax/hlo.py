@@ -1,0 +1,217 @@
+"""HLO text, read where it is looked at: one instruction, or one shape."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from tree_sitter import Node
+
+from xla_lens.syntax.tree import parse_hlo
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayShape:
+    """A dense array, `token[]` or `opaque[]`. A bounded dynamic dimension has its bound, an unbounded one is None.
+
+    `tiles`, the memory space `S(n)` and the bits an element is packed into, `E(n)`, are those of the layout;
+    `is_split` tells a layout that is split between cores, `SC(...)`.
+    """
+
+    type: str
+    dimensions: tuple[int | None, ...]
+    minor_to_major: tuple[int, ...]
+    tiles: tuple[tuple[int | None, ...], ...]
+    memory_space: int
+    element_bits: int | None
+    is_split: bool
+
+    @property
+    def byte_size(self) -> int | None:
+        """ShapeUtil::ByteSizeOf: the bytes of the elements alone, without padding. None if a dimension is unbounded or
+        the type is unknown."""
+        bits = _element_bits(self.type)
+        if bits is None or None in self.dimensions:
+            return None
+        elements = math.prod(dimension for dimension in self.dimensions if dimension is not None)
+        return math.ceil(elements * (self.element_bits or bits) / 8)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleShape:
+    """A tuple: in memory, a table of pointers to its elements."""
+
+    elements: "tuple[Shape, ...]"
+
+    @property
+    def byte_size(self) -> int:
+        """ShapeUtil::ByteSizeOf, with pointers of eight bytes."""
+        return 8 * len(self.elements)
+
+
+Shape: TypeAlias = ArrayShape | TupleShape
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand that names an instruction; `start` and `end` are bytes in the instruction's text, `%` included."""
+
+    name: bytes
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """The parts of an instruction's text. What the text does not say is None; operands that are no names are left
+    out, so that operand numbers hold for instructions that read others."""
+
+    opcode: str
+    shape: str
+    operands: tuple[Operand, ...]
+    op_name: str | None
+    source_file: str | None
+    source_line: int | None
+    stack_frame_id: int | None
+
+
+def parse_instruction(text: bytes) -> Instruction | None:
+    """The parts of an instruction as HloInstruction::ToString prints it; None if it is none."""
+    root = parse_hlo(text)
+    node = root.named_children[0] if root.named_children else None
+    if node is None or node.type != "instruction":
+        return None
+    opcode, shape = node.child_by_field_name("opcode"), node.child_by_field_name("shape")
+    if opcode is None or shape is None:
+        return None
+    metadata = dict(_metadata(node, text))
+    return Instruction(
+        opcode=_text(opcode, text),
+        shape=_text(shape, text),
+        operands=tuple(_operands(node, text)),
+        op_name=metadata.get("op_name"),
+        source_file=metadata.get("source_file"),
+        source_line=_number(metadata.get("source_line")),
+        stack_frame_id=_number(metadata.get("stack_frame_id")),
+    )
+
+
+def name_at(text: bytes, offset: int) -> Operand | None:
+    """The `%name` in an instruction's text that covers a byte."""
+    node = parse_hlo(text).descendant_for_byte_range(offset, offset)
+    if node is None or node.type != "name":
+        return None
+    return Operand(_bare(text[node.start_byte : node.end_byte]), node.start_byte, node.end_byte)
+
+
+@lru_cache(maxsize=1 << 16)
+def parse_shape(text: bytes) -> Shape | None:
+    """The shape that a text is, None if it is none (`<unknown shape>`)."""
+    root = parse_hlo(text)
+    if root.has_error or len(root.named_children) != 1:
+        return None
+    return _shape(root.named_children[0], text)
+
+
+def _shape(node: Node, text: bytes) -> Shape | None:
+    match node.type:
+        case "tuple_shape":
+            elements = tuple(_shape(child, text) for child in node.children_by_field_name("element"))
+            return None if None in elements else TupleShape(tuple(element for element in elements if element))
+        case "buffer_shape":
+            inner = node.child_by_field_name("shape")
+            return _shape(inner, text) if inner else None
+        case "array_shape":
+            return _array_shape(node, text)
+    return None
+
+
+def _array_shape(node: Node, text: bytes) -> ArrayShape:
+    kind, dimensions, layout = (node.child_by_field_name(field) for field in ("type", "dimensions", "layout"))
+    assert kind is not None and dimensions is not None, "the grammar gives every array a type and dimensions"
+    order = layout.child_by_field_name("minor_to_major") if layout else None
+    return ArrayShape(
+        type=_text(kind, text),
+        dimensions=tuple(_integers(dimensions, text)),
+        minor_to_major=tuple(_known(_integers(order, text))) if order else (),
+        tiles=tuple(tuple(_integers(tile, text)) for tile in layout.children_by_field_name("tile")) if layout else (),
+        memory_space=_field_number(layout, "memory_space", text) or 0,
+        element_bits=_field_number(layout, "element_bits", text),
+        is_split=bool(layout and layout.child_by_field_name("split")),
+    )
+
+
+def _integers(node: Node, text: bytes) -> Iterator[int | None]:
+    """The comma separated numbers between the brackets of a node; None for `?` and `*`."""
+    for number in re.findall(rb"[^][(){},\s]+", text[node.start_byte : node.end_byte]):
+        digits = number.removeprefix(b"<=")
+        yield int(digits) if digits.lstrip(b"-").isdigit() else None
+
+
+def _known(numbers: Iterator[int | None]) -> Iterator[int]:
+    return (number for number in numbers if number is not None)
+
+
+def _field_number(node: Node | None, field: str, text: bytes) -> int | None:
+    child = node.child_by_field_name(field) if node else None
+    return int(_text(child, text)) if child else None
+
+
+_TYPE: Final = re.compile(r"(?:pred|token|opaque|bf|[sufc])(\d*)")
+
+
+def _element_bits(kind: str) -> int | None:
+    match = _TYPE.match(kind)
+    if not match:
+        return None
+    fixed = {"pred": 8, "token": 0, "opaque": 64}
+    # Types narrower than a byte take one each, unless the layout says that they are packed.
+    return fixed[kind] if kind in fixed else max(8, int(match[1])) if match[1] else None
+
+
+def _operands(node: Node, text: bytes) -> Iterator[Operand]:
+    operands = node.child_by_field_name("operands")
+    for operand in operands.named_children if operands else ():
+        name = operand.child_by_field_name("name")
+        if name:
+            yield Operand(_bare(text[name.start_byte : name.end_byte]), name.start_byte, name.end_byte)
+
+
+def _metadata(node: Node, text: bytes) -> Iterator[tuple[str, str]]:
+    for child in node.named_children:
+        if child.type == "metadata":
+            for field in child.named_children:
+                name, value = field.child_by_field_name("name"), field.child_by_field_name("value")
+                if name and value:
+                    yield _text(name, text), _unquoted(_text(value, text))
+
+
+_ESCAPES: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_CONTROLS: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+
+
+def _unquoted(value: str) -> str:
+    """The text of a string that absl::CEscape escaped."""
+    if not value.startswith('"'):
+        return value
+
+    def plain(match: re.Match[bytes]) -> bytes:
+        if match[1]:
+            return bytes([int(match[1], 8) & 0xFF])
+        return bytes([int(match[2], 16)]) if match[2] else _CONTROLS.get(match[3], match[3])
+
+    return _ESCAPES.sub(plain, value[1:-1].encode()).decode("utf-8", "replace")
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and value.isdigit() else None
+
+
+def _bare(name: bytes) -> bytes:
+    return name.removeprefix(b"%")
+
+
+def _text(node: Node, text: bytes) -> str:
+    return text[node.start_byte : node.end_byte].decode("utf-8", "replace")

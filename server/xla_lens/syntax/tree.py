@@ -1,0 +1,50 @@
+"""Bytes to trees. This package is the only one that knows of tree-sitter."""
+
+from collections.abc import Callable
+from typing import Final
+
+import tree_sitter_xla_dump
+from tree_sitter import Language, Node, Parser, Point, Tree
+
+XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
+HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
+
+_CHUNK: Final = 1 << 16
+
+
+class Cancelled(Exception):
+    """Raised out of a parse or a walk that is not wanted any more."""
+
+
+def parse_file(data: bytes, is_cancelled: Callable[[], bool]) -> Tree:
+    """The tree of a whole dump file. Never fails: any bytes give a tree.
+
+    Made for a worker thread: because the parser asks back for the text and for its progress, other threads wait
+    milliseconds only, not for the whole parse. Raises `Cancelled` if `is_cancelled` says so on the way.
+    """
+    view = memoryview(data)
+
+    def read(offset: int, _point: Point) -> memoryview:
+        return view[offset : offset + _CHUNK]
+
+    def stop(_offset: int, _has_error: bool) -> bool:
+        return is_cancelled()
+
+    parser = Parser(XLA_DUMP)
+    try:
+        return parser.parse(read, progress_callback=stop)
+    except ValueError as error:
+        # The binding's word for a parse that the progress callback has stopped.
+        if is_cancelled():
+            raise Cancelled from error
+        raise
+
+
+def parse_lines(data: bytes) -> Node:
+    """The tree of a few lines of a dump. Every line is parsed as it would be within its file."""
+    return Parser(XLA_DUMP).parse(data).root_node
+
+
+def parse_hlo(data: bytes) -> Node:
+    """The tree of one instruction or one shape."""
+    return Parser(HLO).parse(data).root_node

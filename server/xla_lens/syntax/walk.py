@@ -1,0 +1,358 @@
+"""Trees to columns: one walk over the tree of a file fills all of its tables."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final
+
+from tree_sitter import Node, Tree, TreeCursor
+
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Section
+from xla_lens.syntax.tree import Cancelled
+
+_KINDS: Final = {
+    b"constant": Kind.CONSTANT,
+    b"thread-local": Kind.THREAD_LOCAL,
+    b"maybe-live-out": Kind.MAYBE_LIVE_OUT,
+    b"preallocated-temp": Kind.PREALLOCATED_TEMP,
+}
+
+_SECTIONS: Final = {
+    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
+    "used_values": Section.USED_VALUES,
+    "live_ranges": Section.LIVE_RANGES,
+    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
+    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
+    "peak": Section.PEAK,
+    "stack_traces": Section.STACK_TRACES,
+    "allocations_by_size": Section.REPORT,
+    "allocations_with_values": Section.REPORT,
+    "memory_space": Section.REPORT,
+}
+
+_ROWS_BETWEEN_CHECKS: Final = 1 << 12
+
+# The columns, in characters, at which the names of the stack trace's tree start: 4, then 10, 14, 18 ...
+_BRANCH_INDENT: Final = 6
+_BRANCH_WIDTH: Final = 4
+
+
+def read_columns(tree: Tree, data: bytes, is_cancelled: Callable[[], bool]) -> FileColumns:
+    """The tables of a file. Raises `Cancelled` if `is_cancelled` says so on the way."""
+    walk = _Walk(data, is_cancelled)
+    walk.visit_children(tree.walk())
+    return walk.columns()
+
+
+class _Rows:
+    """A table as it grows."""
+
+    __slots__ = ("cells", "count")
+
+    def __init__(self) -> None:
+        self.cells = array("q")
+        self.count = 0
+
+    def add(self, *cells: int) -> None:
+        self.cells.extend(cells)
+        self.count += 1
+
+
+class _Walk:
+    """All tables as they grow. A `visit_` method is called with the cursor at a node of that name, and leaves it there.
+
+    The grammar gives a node only to what is right to its end, so the parts of a row can be told by their order.
+    """
+
+    def __init__(self, data: bytes, is_cancelled: Callable[[], bool]) -> None:
+        self._data = data
+        self._is_cancelled = is_cancelled
+        self._visited = 0
+        self._names: dict[bytes, int] = {}
+        self._indices: dict[bytes, int] = {b"{}": 0}
+        self._tables: defaultdict[str, _Rows] = defaultdict(_Rows)
+        self._allocations = self._tables["allocations"]
+        self._slices = self._tables["slices"]
+        self._used_values = self._tables["used_values"]
+        self._positions = self._tables["positions"]
+        self._uses = self._tables["uses"]
+        self._schedule = self._tables["schedule"]
+        self._live_ranges = self._tables["live_ranges"]
+        self._peak_buffers = self._tables["peak_buffers"]
+        # The rows that the walk is below.
+        self._allocation = NONE
+        self._used_value = NONE
+        self._visitors: dict[str, Callable[[TreeCursor, Node], None]] = dict.fromkeys(_SECTIONS, self._visit_section)
+        for name in dir(self):
+            if name.startswith("visit_"):
+                self._visitors[name.removeprefix("visit_")] = getattr(self, name)
+
+    def columns(self) -> FileColumns:
+        """What was collected."""
+        return FileColumns.of(self._names, self._indices, {name: rows.cells for name, rows in self._tables.items()})
+
+    def visit_children(self, cursor: TreeCursor) -> None:
+        """Visits what is directly below the cursor."""
+        visitors = self._visitors
+        if not cursor.goto_first_child():
+            return
+        while True:
+            node = _here(cursor)
+            visitor = visitors.get(node.type)
+            if visitor:
+                visitor(cursor, node)
+            self._visited += 1
+            if self._visited % _ROWS_BETWEEN_CHECKS == 0 and self._is_cancelled():
+                raise Cancelled
+            if not cursor.goto_next_sibling():
+                break
+        cursor.goto_parent()
+
+    def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
+        self._tables["sections"].add(node.start_byte, node.end_byte, _SECTIONS[node.type])
+        self.visit_children(cursor)
+
+    # ------------------------------------------------------------ allocations
+
+    def visit_allocation(self, cursor: TreeCursor, node: Node) -> None:
+        header = node.child_by_field_name("header")
+        first = self._slices.count
+        self._allocation = self._allocations.count
+        self.visit_children(cursor)
+        self._allocation = NONE
+        count = self._slices.count - first
+        if header:
+            self._allocations.add(header.start_byte, header.end_byte, first, count, *self._header_cells(header))
+        else:
+            broken = node.children[0]
+            self._allocations.add(broken.start_byte, broken.end_byte, first, count, *(NONE,) * 10)
+
+    def _header_cells(self, header: Node) -> tuple[int, ...]:
+        """The cells of `Allocations` from `index` on."""
+        index = size = color = parameter = parameter_index = NONE
+        parameter_shape = output_shape = (NONE, NONE)
+        kind = Kind(0)
+        color = 0
+        for position, part in enumerate(header.children):
+            match header.field_name_for_child(position):
+                case "index":
+                    index = self._integer(part)
+                case "size":
+                    size = self._integer(part)
+                case "color":
+                    color = self._integer(part)
+                case "kind":
+                    kind |= _KINDS[self._data[part.start_byte : part.end_byte]]
+                case "output_shape":
+                    kind |= Kind.OUTPUT
+                    output_shape = (part.start_byte, part.end_byte)
+                case None if part.type == "parameter":
+                    kind |= Kind.PARAMETER
+                    number, *shape, place = part.named_children
+                    parameter, parameter_index = self._integer(number), self._index(place)
+                    if shape:
+                        parameter_shape = (shape[0].start_byte, shape[0].end_byte)
+                case None if part.type == "unknown_attribute":
+                    self._tables["unknown_lines"].add(part.start_byte, part.end_byte)
+        return index, size, color, kind, parameter, parameter_index, *parameter_shape, *output_shape
+
+    def visit_slice(self, _cursor: TreeCursor, node: Node) -> None:
+        value, size, offset, shape = node.named_children
+        self._slices.add(
+            node.start_byte,
+            node.end_byte,
+            self._allocation,
+            *self._value_cells(value),
+            value.start_byte,
+            value.end_byte,
+            self._integer(size),
+            self._integer(offset),
+            shape.start_byte,
+        )
+
+    def _value_cells(self, value: Node) -> tuple[int, int, int, int]:
+        """Id, name, index and colour."""
+        number, name, *rest = value.named_children
+        index = color = NONE
+        for part in rest:
+            if part.type == "index":
+                index = self._index(part)
+            elif part.type == "integer":
+                color = self._integer(part)
+        return self._integer(number), self._name(name), index, color
+
+    def visit_total(self, _cursor: TreeCursor, node: Node) -> None:
+        self._tables["totals"].add(node.start_byte, node.end_byte, self._integer(node.named_children[0]))
+
+    # ------------------------------------------------------------ used values
+
+    def visit_used_value(self, cursor: TreeCursor, _node: Node) -> None:
+        position, use = self._positions.count, self._uses.count
+        instruction = (NONE, NONE)
+        self._used_value = self._used_values.count
+        cursor.goto_first_child()
+        header = _here(cursor)
+        while cursor.goto_next_sibling():
+            child = _here(cursor)
+            match child.type:
+                case "position":
+                    self.visit_position(cursor, child)
+                case "use":
+                    self.visit_use(cursor, child)
+                case "from_instruction":
+                    instruction = self._instruction(child)
+                case "unknown_line":
+                    self.visit_unknown_line(cursor, child)
+        cursor.goto_parent()
+        self._used_value = NONE
+        if header.type == "value":
+            cells = self._value_cells(header)
+        else:
+            self.visit_unknown_line(cursor, header)
+            cells = (NONE, NONE, NONE, NONE)
+        self._used_values.add(
+            header.start_byte,
+            header.end_byte,
+            position,
+            self._positions.count - position,
+            use,
+            self._uses.count - use,
+            *cells,
+            *instruction,
+        )
+
+    def visit_position(self, _cursor: TreeCursor, node: Node) -> None:
+        name, *index = node.named_children
+        self._positions.add(
+            node.start_byte,
+            node.end_byte,
+            self._used_value,
+            self._name(name),
+            self._index(index[0]) if index else NONE,
+        )
+
+    def visit_use(self, _cursor: TreeCursor, node: Node) -> None:
+        name, operand, *index = node.named_children
+        self._uses.add(
+            node.start_byte,
+            node.end_byte,
+            self._used_value,
+            self._name(name),
+            self._integer(operand),
+            self._index(index[0]) if index else NONE,
+        )
+
+    def _instruction(self, node: Node) -> tuple[int, int]:
+        text = node.named_children
+        return (text[0].start_byte, text[0].end_byte) if text else (NONE, NONE)
+
+    # ------------------------------------------------------------ live ranges
+
+    def visit_live_ranges(self, cursor: TreeCursor, node: Node) -> None:
+        maximum = node.child_by_field_name("max")
+        header_end = maximum.end_byte + len(b"):") if maximum else node.children[0].end_byte
+        self._tables["live_range_headers"].add(
+            node.start_byte, header_end, self._integer(maximum) if maximum else NONE
+        )
+        self._visit_section(cursor, node)
+
+    def visit_scheduled_instruction(self, _cursor: TreeCursor, node: Node) -> None:
+        step, name = node.named_children
+        self._schedule.add(node.start_byte, node.end_byte, self._integer(step), self._name(name), name.start_byte)
+
+    def visit_live_range(self, _cursor: TreeCursor, node: Node) -> None:
+        name, index, start, end = node.named_children
+        self._live_ranges.add(
+            node.start_byte,
+            node.end_byte,
+            self._name(name),
+            self._index(index),
+            index.end_byte,
+            self._integer(start),
+            self._integer(end),
+        )
+
+    def visit_peak(self, cursor: TreeCursor, node: Node) -> None:
+        first = self._peak_buffers.count
+        self._visit_section(cursor, node)
+        step = node.named_children[0]
+        header_end = step.end_byte + len(b" (peak):")
+        self._tables["peaks"].add(
+            node.start_byte, header_end, first, self._peak_buffers.count - first, self._integer(step)
+        )
+
+    def visit_peak_buffer(self, _cursor: TreeCursor, node: Node) -> None:
+        name, *index = node.named_children
+        index, (size, *cumulative) = (index[:1], index[1:]) if index[0].type == "index" else ([], index)
+        self._peak_buffers.add(
+            node.start_byte,
+            node.end_byte,
+            self._name(name),
+            self._index(index[0]) if index else NONE,
+            (index[0] if index else name).end_byte,
+            self._integer(size),
+            self._integer(cumulative[0]) if cumulative else NONE,
+        )
+
+    def visit_stack_trace(self, cursor: TreeCursor, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        if not name:
+            self.visit_children(cursor)
+            return
+        measures = (node.child_by_field_name(field) for field in ("total", "current", "remaining"))
+        self._tables["stack_traces"].add(
+            node.start_byte,
+            node.end_byte,
+            self._depth(node.child_by_field_name("branch")),
+            name.start_byte,
+            name.end_byte,
+            *(self._integer(measure) if measure else NONE for measure in measures),
+        )
+
+    def _depth(self, branch: Node | None) -> int:
+        if branch is None:
+            return 0
+        stems = len(self._data[branch.start_byte : branch.end_byte].decode()) + 1
+        return 1 + (branch.start_point.column - _BRANCH_INDENT + stems - _BRANCH_WIDTH) // _BRANCH_WIDTH
+
+    # ------------------------------------------------------------ reports and the rest
+
+    def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
+        header = node.child_by_field_name("header")
+        if header:
+            self._tables["report_allocations"].add(
+                header.start_byte, header.end_byte, self._integer(header.named_children[0])
+            )
+
+    def visit_report_allocation(self, cursor: TreeCursor, node: Node) -> None:
+        self.visit_sized_allocation(cursor, node)
+        self.visit_children(cursor)
+
+    def visit_table(self, cursor: TreeCursor, _node: Node) -> None:
+        self.visit_children(cursor)
+
+    def visit_message(self, cursor: TreeCursor, _node: Node) -> None:
+        self.visit_children(cursor)
+
+    def visit_other_colors(self, cursor: TreeCursor, _node: Node) -> None:
+        self.visit_children(cursor)
+
+    def visit_unknown_line(self, _cursor: TreeCursor, node: Node) -> None:
+        self._tables["unknown_lines"].add(node.start_byte, node.end_byte)
+
+    # ------------------------------------------------------------ tokens
+
+    def _integer(self, node: Node) -> int:
+        return int(self._data[node.start_byte : node.end_byte].replace(b" ", b""))
+
+    def _name(self, node: Node) -> int:
+        return self._names.setdefault(self._data[node.start_byte : node.end_byte], len(self._names))
+
+    def _index(self, node: Node) -> int:
+        return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
+
+
+def _here(cursor: TreeCursor) -> Node:
+    node = cursor.node
+    assert node is not None, "a cursor always stands at a node"
+    return node

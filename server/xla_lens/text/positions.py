@@ -1,0 +1,65 @@
+"""Positions as editors count them: a line, and in it units of UTF-8, UTF-16 or UTF-32.
+
+The Language Server Protocol lets client and server agree on the unit. All three follow from the first byte of each
+character, so no text is decoded here; a document is UTF-8, in which a lone surrogate that a client sent may stand.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.text.document import Document
+
+
+class Encoding(StrEnum):
+    """The unit of columns; the values are the protocol's."""
+
+    UTF8 = "utf-8"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
+
+
+def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[int, int]:
+    """The line (from 0) and the column in units of `encoding` (from 0) of a byte offset."""
+    row = document.row(offset)
+    start, end = document.line_span(row)
+    before = document.data[start : max(start, min(offset, end))]
+    if encoding is Encoding.UTF8 or before.isascii():
+        return row, len(before)
+    return row, int(_widths(before, encoding).sum())
+
+
+def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> int:
+    """The byte offset of a position. As the protocol asks, a column past the end of the line counts as its end, and a
+    line past the end of the text as the end of the text. A column inside of a character counts as its start."""
+    if row >= document.line_count:
+        return len(document.data)
+    start, end = document.line_span(row)
+    line, column = document.data[start:end], max(column, 0)
+    if encoding is Encoding.UTF8 or line.isascii():
+        return start + min(column, len(line))
+    widths = _widths(line, encoding)
+    characters = np.flatnonzero(widths)
+    columns_after = widths[characters].cumsum()
+    passed = int(columns_after.searchsorted(column, "right"))
+    return start + int(characters[passed]) if passed < len(characters) else end
+
+
+def encode(text: str) -> bytes:
+    """The bytes of a text that a client sent."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> str:
+    """The text of some bytes, to be shown: what is not UTF-8 becomes replacement characters."""
+    return data.decode("utf-8", "replace")
+
+
+def _widths(data: bytes, encoding: Encoding) -> NDArray[np.int64]:
+    """For each byte how many units wide the character is that it starts, 0 if it starts none."""
+    array = np.frombuffer(data, np.uint8)
+    widths = ((array & 0xC0) != 0x80).astype(np.int64)
+    if encoding is Encoding.UTF16:
+        widths += array >= 0xF0
+    return widths
