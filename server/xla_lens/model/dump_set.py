@@ -30,8 +30,11 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
+from xla_lens.syntax.hlo import Instruction, parse_instruction
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
+
+_KEPT_INSTRUCTIONS = 1024
 
 _EMPTY_INDEX = 0
 """The number of the index `{}`, in a file and in a set."""
@@ -184,6 +187,13 @@ class DumpSet:
         """One number for a name and an index; no index counts as `{}`."""
         return name * len(self.indices) + np.maximum(index, _EMPTY_INDEX)
 
+    def shape(self, value: int) -> bytes | None:
+        """The shape of a value with its layout, None if it is in no allocation."""
+        row = self.values.slice[value]
+        if self.assignment is None or row == NONE:
+            return None
+        return self.assignment.document.data[self.slices.shape_start[row] : self.slices.end[row]]
+
     # ------------------------------------------------------------ names
 
     @cached_property
@@ -234,11 +244,46 @@ class DumpSet:
         row = self.schedule_row(step)
         return self.label(int(self.schedule.name[row]), NONE) if row != NONE else None
 
+    def positions_of(self, used_value: int) -> range:
+        """The rows of `positions` of a row of `used_values`."""
+        first = int(self.used_values.first_position[used_value])
+        return range(first, first + int(self.used_values.position_count[used_value]))
+
+    def uses_of(self, used_value: int) -> range:
+        """The rows of `uses` of a row of `used_values`."""
+        first = int(self.used_values.first_use[used_value])
+        return range(first, first + int(self.used_values.use_count[used_value]))
+
     @cached_property
-    def used_value_of_name(self) -> Column:
-        """For each name the first row of `used_values` that quotes the text of that instruction, NONE if none does."""
-        quoting = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
-        return _first_rows(np.arange(len(self.names)), self.used_values.name[quoting], quoting)
+    def _quoting(self) -> tuple[Column, Column]:
+        """The rows of `used_values` that quote an instruction, by its name, and those names."""
+        rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
+        rows = rows[np.argsort(self.used_values.name[rows], kind="stable")]
+        return rows, self.used_values.name[rows]
+
+    def quoting(self, name: int) -> list[int]:
+        """The rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value of a
+        tuple quotes the text of the whole instruction."""
+        rows, names = self._quoting
+        first, last = names.searchsorted((name, name + 1))
+        return rows[first:last].tolist()
+
+    def instruction(self, name: int) -> Instruction | None:
+        """The instruction of a name, None if the set does not quote it."""
+        parsed = self._instructions
+        if name not in parsed:
+            if len(parsed) >= _KEPT_INSTRUCTIONS:
+                parsed.clear()
+            quoting = self.quoting(name)
+            text = self.instruction_text(quoting[0]) if quoting else None
+            parsed[name] = parse_instruction(text) if text else None
+        return parsed[name]
+
+    @cached_property
+    def _instructions(self) -> dict[int, Instruction | None]:
+        """The last instructions that were asked for: the longest take 10 ms to parse, and all values of a tuple ask for
+        the same one."""
+        return {}
 
     def instruction_text(self, used_value: int) -> bytes | None:
         """The instruction that a row of `used_values` quotes, None if it quotes none."""

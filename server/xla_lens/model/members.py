@@ -7,6 +7,7 @@ XLA names them by one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in xla/se
     module_0001.jit_f.cpu_after_optimizations.txt                     the scheduled HLO module
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -51,6 +52,18 @@ def split_name(name: str) -> tuple[str, MemberKind | None]:
         if kind is not MemberKind.HLO and name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix), kind
     return name.removesuffix(SUFFIXES[MemberKind.HLO]), None
+
+
+def module_name(name: str) -> str | None:
+    """The name of the HLO module that a file's name, or a path, tells of; None if it tells of none."""
+    match = _MODULE.search(name)
+    return match[1] if match else None
+
+
+_MODULE: Final = re.compile(
+    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>.+?)(?:\.cl_\d+)?"
+    r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?after_optimizations[^/\\]*$"
+)
 
 
 def kind_of_content(head: bytes) -> MemberKind | None:

@@ -9,7 +9,8 @@
 Values without a live range take part in reserved bytes only.
 """
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,36 +21,66 @@ from xla_lens.syntax.columns import NONE, Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LiveBytes:
+    """Live bytes over time: from each of `steps`, ascending, up to the next one `live_bytes` are live."""
+
+    steps: Column
+    live_bytes: Column
+
+    def at(self, step: int) -> int:
+        """The bytes live at a step."""
+        return int(self.at_each(np.array([step]))[0])
+
+    def at_each(self, steps: Column) -> Column:
+        """The bytes live at each of some steps."""
+        return np.append(self.live_bytes, 0)[self.steps.searchsorted(steps, "right") - 1]
+
+    @property
+    def peak_step(self) -> int | None:
+        """The first step with the most live bytes, None if nothing is ever live."""
+        return int(self.steps[self.live_bytes.argmax()]) if len(self.steps) else None
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most live bytes of all steps."""
+        return int(self.live_bytes.max(initial=0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class MemorySpace:
-    """One memory space. From each of `steps`, ascending, up to the next one `live_bytes` are live. `peak_step` is None
-    if nothing is ever live."""
+    """One memory space. `peak_step` is None if nothing is ever live."""
 
     color: int
     reserved_bytes: int
-    steps: Column
-    live_bytes: Column
+    live: LiveBytes
     peak_step: int | None
     peak_live_bytes: int
-
-    def live_bytes_at(self, step: int) -> int:
-        """The bytes live at a step."""
-        place = int(self.steps.searchsorted(step, "right")) - 1
-        return int(self.live_bytes[place]) if place >= 0 else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """All memory spaces by colour, and the values that share bytes and time: each with one that was there before."""
+    """All memory spaces by colour; and the values that share bytes and time, each with one that was there before.
+
+    `allocations`, ascending, `steps` and `deltas` tell by how many bytes the live bytes of an allocation change at a
+    step."""
 
     spaces: tuple[MemorySpace, ...]
     collisions: tuple[tuple[int, int], ...]
+    allocations: Column
+    steps: Column
+    deltas: Column
 
     def space(self, color: int) -> MemorySpace | None:
         """The memory space of a colour, None if no allocation has it."""
         return next((space for space in self.spaces if space.color == color), None)
 
+    def allocation(self, row: int) -> LiveBytes:
+        """The live bytes of one allocation, by its row."""
+        first, last = self.allocations.searchsorted((row, row + 1))
+        return _accumulated(self.steps[first:last], self.deltas[first:last])
 
-def is_live(dump: DumpSet, step: int) -> Column:
+
+def live_values(dump: DumpSet, step: int) -> Column:
     """The values live at a step, with or without a place in an allocation, by id."""
     return np.flatnonzero((dump.values.start_step <= step) & (step <= dump.values.end_step))
 
@@ -64,14 +95,10 @@ def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
         & (values.start_step != NONE)
         & (values.start_step <= values.end_step)
     )
-    by_allocation = placed[np.argsort(values.allocation[placed], kind="stable")]
-    changes: dict[int, tuple[list[int], list[int]]] = {}
-    collisions: list[tuple[int, int]] = []
-    cuts = np.flatnonzero(np.diff(values.allocation[by_allocation])) + 1
-    for group in np.split(by_allocation, cuts):
-        if not len(group):
-            continue
-        steps, deltas = changes.setdefault(int(values.color[group[0]]), ([], []))
+    placed = placed[np.argsort(values.allocation[placed], kind="stable")]
+    allocations, steps, deltas = array("q"), array("q"), array("q")
+    collisions: dict[tuple[int, int], None] = {}
+    for group in np.split(placed, np.flatnonzero(np.diff(values.allocation[placed])) + 1):
         coverage = sweep(
             Slots(
                 group,
@@ -82,34 +109,24 @@ def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
             ),
             is_exempt,
         )
-        steps += coverage.steps
-        deltas += coverage.deltas
-        collisions += coverage.collisions
-    readable = dump.allocations.index != NONE
-    colors = np.unique(dump.allocations.color[readable]).tolist()
-    spaces = (
-        _memory_space(
-            color,
-            sum(dump.allocations.size_bytes[readable & (dump.allocations.color == color)].tolist()),
-            *changes.get(color, ([], [])),
-        )
-        for color in colors
-    )
-    return Memory(tuple(spaces), tuple(dict.fromkeys(collisions)))
+        allocations.extend(int(values.allocation[group[0]]) for _ in coverage.steps)
+        steps.extend(coverage.steps)
+        deltas.extend(coverage.deltas)
+        collisions.update(dict.fromkeys(coverage.collisions))
+    table = [np.frombuffer(cells, np.int64) for cells in (allocations, steps, deltas)]
+    return Memory(tuple(_spaces(dump, *table)), tuple(collisions), *table)
 
 
-def _memory_space(color: int, reserved_bytes: int, steps: list[int], deltas: list[int]) -> MemorySpace:
-    order = np.argsort(np.array(steps, np.int64), kind="stable")
-    sorted_steps = np.array(steps, np.int64)[order]
-    live_bytes = np.array(deltas, np.int64)[order].cumsum()
-    is_last = np.append(np.diff(sorted_steps) != 0, True)[: len(sorted_steps)]
-    sorted_steps, live_bytes = sorted_steps[is_last], live_bytes[is_last]
-    peak = int(live_bytes.argmax()) if len(live_bytes) else NONE
-    return MemorySpace(
-        color=color,
-        reserved_bytes=reserved_bytes,
-        steps=sorted_steps,
-        live_bytes=live_bytes,
-        peak_step=int(sorted_steps[peak]) if peak != NONE else None,
-        peak_live_bytes=int(live_bytes[peak]) if peak != NONE else 0,
-    )
+def _spaces(dump: DumpSet, allocations: Column, steps: Column, deltas: Column) -> Iterator[MemorySpace]:
+    colors, sizes = dump.allocations.color, dump.allocations.size_bytes
+    for color in np.unique(colors[colors != NONE]).tolist():
+        here = colors[allocations] == color
+        live = _accumulated(steps[here], deltas[here])
+        yield MemorySpace(color, sum(sizes[colors == color].tolist()), live, live.peak_step, live.peak_bytes)
+
+
+def _accumulated(steps: Column, deltas: Column) -> LiveBytes:
+    order = np.argsort(steps, kind="stable")
+    steps, live_bytes = steps[order], deltas[order].cumsum()
+    is_last = np.append(steps[1:] != steps[:-1], True)[: len(steps)]
+    return LiveBytes(steps[is_last], live_bytes[is_last])

@@ -1,0 +1,100 @@
+"""`xla-lens check`: what is wrong with dumps, as a linter prints it."""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from xla_lens.cli.sets import existing_path, load_sets
+from xla_lens.model.findings import Code, Finding, Severity
+from xla_lens.model.places import Place
+from xla_lens.render.messages import message, related_message
+from xla_lens.render.numbers import counted
+from xla_lens.text.positions import Encoding, to_position
+
+
+def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command to the command line."""
+    parser = commands.add_parser(
+        "check",
+        help="verify dumps",
+        description="Verifies dumps. Exit status 0: no error or warning, 1: there are some, 2: could not run.",
+        epilog=f"codes: {', '.join(Code)}",
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=existing_path, help="a file of a dump, or a folder")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--select", metavar="CODES", type=_codes, help="report these codes only, separated by commas")
+    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="leave these codes out")
+    parser.set_defaults(run=run_check)
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Runs the command; gives the exit status."""
+    selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore)
+    findings: list[Finding] = []
+    sets = 0
+    for loaded in load_sets(options.paths):
+        sets += 1
+        found = [finding for finding in loaded.analysis.findings if finding.code in selected]
+        if options.output_format == "text":
+            for finding in found:
+                print("\n".join(_text(finding)))
+        findings += found
+    if options.output_format == "json":
+        print(json.dumps([_json(finding) for finding in findings], indent=2, ensure_ascii=False))
+    else:
+        print(_summary(findings, sets))
+    return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
+
+
+def _codes(text: str) -> frozenset[Code]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in set(Code)]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no such code: {', '.join(unknown)}")
+    return frozenset(Code(name) for name in names)
+
+
+def _text(finding: Finding) -> Iterator[str]:
+    yield f"{_position(finding.place)}: {finding.severity}[{finding.code}] {message(finding)}"
+    for related in finding.related:
+        yield f"  {_position(related.place)}: {related_message(related.what)}"
+
+
+def _position(place: Place) -> str:
+    row, column = to_position(place.member.document, place.start, Encoding.UTF32)
+    return f"{place.member.label}:{row + 1}:{column + 1}"
+
+
+def _summary(findings: list[Finding], sets: int) -> str:
+    checked = f"{counted(sets, 'dump set')} checked"
+    if not findings:
+        return f"{checked}, nothing found"
+    counts = Counter(finding.severity for finding in findings)
+    return f"{checked}: " + ", ".join(counted(counts[kind], kind.value) for kind in Severity if counts[kind])
+
+
+def _json(finding: Finding) -> dict[str, Any]:
+    place = finding.place
+    return {
+        "code": finding.code.value,
+        "severity": finding.severity.value,
+        "message": message(finding),
+        "filename": place.member.label,
+        "location": _location(place, place.start),
+        "end_location": _location(place, place.end),
+        "related": [
+            {
+                "filename": related.place.member.label,
+                "location": _location(related.place, related.place.start),
+                "message": related_message(related.what),
+            }
+            for related in finding.related
+        ],
+    }
+
+
+def _location(place: Place, offset: int) -> dict[str, int]:
+    row, column = to_position(place.member.document, offset, Encoding.UTF32)
+    return {"row": row + 1, "column": column + 1}

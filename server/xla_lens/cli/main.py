@@ -1,0 +1,91 @@
+"""The command line: `xla-lens report`, `xla-lens check`, `xla-lens server`.
+
+Exit status: 0 all well, 1 `check` found something, 2 it could not run.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from xla_lens.cli.check import add_check
+from xla_lens.cli.report import add_report
+from xla_lens.cli.sets import CannotRun
+
+_DESCRIPTION: Final = """\
+See where the memory goes in the buffer assignment dumps of the XLA compiler.
+
+XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
+module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, or a folder of dumps."""
+
+_EXAMPLES: Final = """\
+examples:
+  xla-lens report dumps/                        where the memory of each module goes
+  xla-lens report FILE --top 50                 the 50 biggest values at the peak
+  xla-lens report FILE --at 120                 what is live at step 120
+  xla-lens report FILE --output-format json     the same for programs
+  xla-lens check dumps/                         verify all dumps in a folder
+  xla-lens server                               the language server, on standard input and output"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; gives the exit status."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        status = run(options)
+        sys.stdout.flush()
+    except CannotRun as error:
+        print(f"xla-lens: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="xla-lens",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('xla-lens')}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_report(commands)
+    add_check(commands)
+    _add_server(commands)
+    return parser
+
+
+def _add_server(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "server",
+        help="run the language server",
+        description="Runs the language server. Editors start it; it speaks on standard input and output by default.",
+    )
+    parser.add_argument("--tcp", metavar="HOST:PORT", type=_address, help="listen there for one editor instead")
+    parser.set_defaults(run=_run_server)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"not HOST:PORT: {text!r}")
+    return host, int(port)
+
+
+def _run_server(options: argparse.Namespace) -> int:
+    # Imported here, since the server takes longer to import than the other commands take to run.
+    from xla_lens.lsp.server import serve
+
+    try:
+        return serve(options.tcp)
+    except OSError as error:
+        raise CannotRun(f"cannot listen on {options.tcp[0]}:{options.tcp[1]}: {error.strerror or error}") from error

@@ -1,0 +1,45 @@
+"""The dump sets that a command was given, loaded one after another."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xla_lens.files import NotADump, SetFiles, find_sets, read_members
+from xla_lens.model.analysis import Analysis, analyse
+
+
+class CannotRun(Exception):
+    """A command cannot do what it was asked for. Says in one line why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedSet:
+    """A dump set, and its files on disk."""
+
+    files: SetFiles
+    analysis: Analysis
+
+
+def existing_path(text: str) -> Path:
+    """The path of an argument; raises an argument error if nothing is there."""
+    path = Path(text)
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text}: {getattr(error, 'strerror', None) or error}") from error
+    return path
+
+
+def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
+    """Loads the sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
+    found: dict[Path, SetFiles] = {}
+    for path in paths:
+        try:
+            found.update({files.stem: files for files in find_sets(path)})
+        except NotADump as error:
+            raise CannotRun(str(error)) from error
+        except OSError as error:
+            raise CannotRun(f"{path}: {error.strerror or error}") from error
+    for files in found.values():
+        yield LoadedSet(files, analyse(read_members(files.paths, {}, (), lambda: False)))

@@ -1,0 +1,111 @@
+"""Inlay hints: what the dump leaves unsaid, written beside its lines."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE, Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBytesHint:
+    """On an entry of the schedule: by colour the bytes live at that step, and the colours that have their peak."""
+
+    live: tuple[tuple[int, int], ...]
+    peaks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRangeHint:
+    """On a value in its allocation: when it is live."""
+
+    start_step: int
+    end_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SizeHint:
+    """On a live range: how big the value is."""
+
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeakHint:
+    """On the printed peak, for a memory space that has its true peak elsewhere."""
+
+    color: int
+    live_bytes: int
+    peak_step: int
+    peak_bytes: int
+
+
+HintFacts: TypeAlias = LiveBytesHint | LiveRangeHint | SizeHint | PeakHint
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A hint at a byte."""
+
+    offset: int
+    facts: HintFacts
+
+
+def hints(analysis: Analysis, member: Member, start: int, end: int, limit: int) -> list[Hint]:
+    """The hints between two bytes of a file, at most `limit` of each kind."""
+    dump = analysis.dump
+    found: list[Hint] = []
+    if member is dump.assignment:
+        found += islice(_slices(analysis, _rows(dump.slices, start, end)), limit)
+    if member is dump.live:
+        found += islice(_schedule(analysis, _rows(dump.schedule, start, end)[:limit]), limit)
+        found += islice(_live_ranges(analysis, _rows(dump.live_ranges, start, end)), limit)
+        found += islice(_peaks(analysis, _rows(dump.peaks, start, end)), limit)
+    return found
+
+
+def _rows(table: Table, start: int, end: int) -> Column:
+    """The rows of a table that end between two bytes."""
+    first, last = table.end.searchsorted(start, "left"), table.end.searchsorted(end, "right")
+    return np.arange(first, last)
+
+
+def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    dump, values = analysis.dump, analysis.dump.values
+    for row, value in zip(rows.tolist(), dump.value_of_slice[rows].tolist(), strict=True):
+        if values.live_range[value] != NONE:
+            facts = LiveRangeHint(int(values.start_step[value]), int(values.end_step[value]))
+            yield Hint(int(dump.slices.end[row]), facts)
+
+
+def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    schedule = analysis.dump.schedule
+    spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
+    live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]
+    for number, row in enumerate(rows.tolist()):
+        at_step = tuple((space.color, column[number]) for space, column in live)
+        peaks = tuple(space.color for space in spaces if space.peak_step == schedule.step[row])
+        if at_step:
+            yield Hint(int(schedule.end[row]), LiveBytesHint(at_step, peaks))
+
+
+def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    dump = analysis.dump
+    for row, value in zip(rows.tolist(), dump.value_of_live_range[rows].tolist(), strict=True):
+        if value != NONE and dump.values.slice[value] != NONE:
+            yield Hint(int(dump.live_ranges.end[row]), SizeHint(int(dump.values.size_bytes[value])))
+
+
+def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    peaks = analysis.dump.peaks
+    for row in rows.tolist():
+        for space in analysis.memory.spaces:
+            at_printed = space.live.at(int(peaks.step[row]))
+            if space.peak_step is not None and at_printed < space.peak_live_bytes:
+                facts = PeakHint(space.color, at_printed, space.peak_step, space.peak_live_bytes)
+                yield Hint(int(peaks.end[row]), facts)

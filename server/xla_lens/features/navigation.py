@@ -1,0 +1,64 @@
+"""Where to go from a mention: to the definition, the declaration, the type.
+
+================  ============================  =====================  ============================
+cursor on         a value                       an allocation          a step or an instruction
+================  ============================  =====================  ============================
+definition        its header in `Used values`   its values, from the   its entry in the schedule
+                                                header; else that
+declaration       its row in the allocation     its header             its entry in the schedule
+type definition   its allocation's header       its header             nothing
+================  ============================  =====================  ============================
+
+From its header in `Used values`, or if there is none, a value's definition is its row in the allocation.
+"""
+
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
+from xla_lens.model.places import Place, allocation_place, schedule_place, slice_place, used_value_place
+
+
+def definition(dump: DumpSet, mention: Mention, limit: int) -> list[Place]:
+    """The definition of what is mentioned: at most `limit` places."""
+    match mention.target:
+        case Value(row):
+            header = None if mention.role is Role.USED_VALUE else used_value_place(dump, row)
+            return _known(header or slice_place(dump, row) or used_value_place(dump, row))
+        case Allocation(row) if mention.role is Role.ALLOCATION_HEADER:
+            return _known(*(slice_place(dump, value) for value in dump.values_of_allocation(row)[:limit].tolist()))
+    return _known(_entry(dump, mention.target))
+
+
+def declaration(dump: DumpSet, mention: Mention) -> list[Place]:
+    """The row in the allocation, or what comes nearest."""
+    match mention.target:
+        case Value(row):
+            return _known(slice_place(dump, row) or used_value_place(dump, row))
+    return _known(_entry(dump, mention.target))
+
+
+def type_definition(dump: DumpSet, mention: Mention) -> list[Place]:
+    """The header of the allocation."""
+    match mention.target:
+        case Value(row):
+            return _known(allocation_place(dump, int(dump.values.allocation[row])))
+        case Allocation(row):
+            return _known(allocation_place(dump, row))
+    return []
+
+
+def _entry(dump: DumpSet, target: Target) -> Place | None:
+    match target:
+        case Allocation(row):
+            return allocation_place(dump, row)
+        case Instruction(name):
+            return schedule_place(dump, int(dump.schedule_row_of_name[name]))
+        case Step(step):
+            return schedule_place(dump, dump.schedule_row(step))
+        case Peak(row):
+            return schedule_place(dump, dump.schedule_row(int(dump.peaks.step[row])))
+        case Value():
+            return None
+
+
+def _known(*places: Place | None) -> list[Place]:
+    return [place for place in places if place]

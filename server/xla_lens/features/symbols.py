@@ -1,0 +1,138 @@
+"""The outline of a file: its parts, its allocations with their values, its used values and its printed peak.
+
+An outline has a limit. The biggest allocations and values stay, in the order of the text, and a part of which some are
+left out says so.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
+
+
+class SymbolKind(Enum):
+    """What an entry of an outline is."""
+
+    SECTION = auto()
+    ALLOCATION = auto()
+    VALUE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. `count`
+    tells how many entries there are below, of which `children` may be some only. `size_bytes` and `allocation_kind`
+    are None where they do not apply."""
+
+    name: str
+    kind: SymbolKind
+    start: int
+    end: int
+    name_start: int
+    name_end: int
+    size_bytes: int | None = None
+    allocation_kind: Kind | None = None
+    count: int = 0
+    children: "tuple[Symbol, ...]" = ()
+
+
+def document_symbols(dump: DumpSet, member: Member, limit: int) -> list[Symbol]:
+    """The outline of a file of a dump set: `limit` entries for each part at most."""
+    sections = member.columns.sections
+    roots: list[tuple[int, list[int]]] = []
+    for row in range(len(sections)):
+        if roots and sections.start[row] < sections.end[roots[-1][0]]:
+            roots[-1][1].append(row)
+        else:
+            roots.append((row, []))
+    return [
+        _section(dump, member, row, limit, tuple(_section(dump, member, part, limit, ()) for part in parts))
+        for row, parts in roots
+    ]
+
+
+def _section(dump: DumpSet, member: Member, row: int, limit: int, parts: tuple[Symbol, ...]) -> Symbol:
+    sections = member.columns.sections
+    start, end = int(sections.start[row]), int(sections.end[row])
+    header_end = min(member.document.line_span(member.document.row(start))[1], end)
+    size, count, children = None, len(parts), parts
+    match Section(int(sections.section[row])):
+        case Section.BUFFER_ASSIGNMENT if member is dump.assignment:
+            size, count = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations)
+            children = tuple(_allocations(dump, limit))
+        case Section.USED_VALUES if member is dump.used:
+            count, children = len(dump.used_values), tuple(_used_values(dump, limit))
+        case Section.PEAK if member is dump.live:
+            rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
+            size, count = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows)
+            children = tuple(_peak_buffers(dump, rows[:limit]))
+        case Section.INSTRUCTION_SEQUENCE:
+            count = len(member.columns.schedule)
+        case Section.BUFFER_LIVE_RANGES:
+            count = len(member.columns.live_ranges)
+    name = member.document.data[start:header_end].decode("utf-8", "replace").strip().rstrip(":")
+    return Symbol(name, SymbolKind.SECTION, start, end, start, header_end, size, None, count, children)
+
+
+def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
+    """The biggest allocations, and of all their values the biggest."""
+    table, slices = dump.allocations, dump.slices
+    shown = _biggest(table.size_bytes, limit)
+    inside = np.flatnonzero(np.isin(slices.allocation, shown))
+    values = inside[_biggest(slices.size_bytes[inside], limit)]
+    for row in shown.tolist():
+        if table.index[row] == NONE:
+            continue
+        last = int(table.first_slice[row] + table.slice_count[row]) - 1
+        rows = values[slices.allocation[values] == row].tolist()
+        yield Symbol(
+            f"allocation {table.index[row]}",
+            SymbolKind.ALLOCATION,
+            int(table.start[row]),
+            int(slices.end[last]) if table.slice_count[row] else int(table.end[row]),
+            int(table.start[row]),
+            int(table.end[row]),
+            int(table.size_bytes[row]),
+            Kind(int(table.kind[row])),
+            int(table.slice_count[row]),
+            tuple(_value(dump, slices, value, dump.value_of_slice) for value in rows),
+        )
+
+
+def _used_values(dump: DumpSet, limit: int) -> Iterator[Symbol]:
+    table, values = dump.used_values, dump.value_of_used_value
+    readable = np.flatnonzero(values != NONE)
+    for row in readable[_biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
+        last = dump.positions_of(row), dump.uses_of(row)
+        ends = [int(table.end[row]), int(table.instruction_end[row])]
+        ends += [int(dump.positions.end[last[0][-1]])] if last[0] else []
+        ends += [int(dump.uses.end[last[1][-1]])] if last[1] else []
+        yield _value(dump, table, row, values, end=max(ends))
+
+
+def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:
+    table = dump.peak_buffers
+    for row in rows.tolist():
+        name = dump.label(int(table.name[row]), int(table.index[row]))
+        start, end, size = int(table.start[row]), int(table.end[row]), int(table.size_bytes[row])
+        yield Symbol(name, SymbolKind.VALUE, start, end, start, int(table.value_end[row]), size)
+
+
+def _value(dump: DumpSet, table: Table, row: int, values: Column, end: int | None = None) -> Symbol:
+    value = int(values[row])
+    size = int(dump.values.size_bytes[value])
+    start, row_end = int(table.start[row]), int(table.end[row])
+    size_bytes = size if size != NONE else None
+    return Symbol(dump.value_label(value), SymbolKind.VALUE, start, end or row_end, start, row_end, size_bytes)
+
+
+def _biggest(sizes: Column, limit: int) -> Column:
+    """The rows of the biggest sizes, in their own order."""
+    if len(sizes) <= limit:
+        return np.arange(len(sizes))
+    return np.sort(np.argpartition(-sizes, limit)[:limit])

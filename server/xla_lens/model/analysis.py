@@ -1,0 +1,25 @@
+"""All that is known of a dump set: its tables, its memory over time, and what is wrong with it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xla_lens.model.dump_set import DumpSet, join
+from xla_lens.model.findings import Finding, check, is_exempt
+from xla_lens.model.members import Member
+from xla_lens.model.memory import Memory, measure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis:
+    """What features answer from. Immutable; `findings` are in the order of the files and of their text."""
+
+    dump: DumpSet
+    memory: Memory
+    findings: tuple[Finding, ...]
+
+
+def analyse(members: Iterable[Member]) -> Analysis:
+    """Analyses the files of one dump set. Never fails: what is missing or broken becomes a finding or a gap."""
+    dump = join(members)
+    memory = measure(dump, lambda value: is_exempt(dump, value))
+    return Analysis(dump, memory, tuple(check(dump, memory)))

@@ -1,0 +1,246 @@
+"""What stands at a place of a dump: which value, allocation, step or instruction it means.
+
+A name means a position, and a position belongs to the value that holds it: a bitcast means the value whose bytes it
+shows. What means no value means an instruction, if that is scheduled.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.hlo import name_at
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A row of `DumpSet.values`."""
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A row of `DumpSet.allocations`."""
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the schedule, by its number."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """An instruction that holds no value, by the number of its name."""
+
+    name: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The header of the printed peak: a row of `DumpSet.peaks`."""
+
+    row: int
+
+
+Target: TypeAlias = Value | Allocation | Step | Instruction | Peak
+
+
+class Role(Enum):
+    """Which part of the dump mentions it."""
+
+    ALLOCATION_HEADER = auto()
+    SLICE = auto()
+    USED_VALUE = auto()
+    POSITION = auto()
+    USER = auto()
+    OPERAND = auto()
+    INSTRUCTION_TEXT = auto()
+    SCHEDULE = auto()
+    LIVE_RANGE = auto()
+    PEAK = auto()
+    STACK_TRACE = auto()
+    REPORT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A mention of something at some bytes of a file."""
+
+    target: Target
+    role: Role
+    start: int
+    end: int
+
+
+def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+    """What the text at a byte of a file means. A place right behind a word counts as the word."""
+    finders = []
+    if member is dump.assignment:
+        finders += [_in_allocation, _in_slice]
+    if member is dump.used:
+        finders += [_in_used_value, _in_position, _in_use, _in_instruction_text]
+    if member is dump.live:
+        finders += [_in_schedule, _in_live_range, _in_peak, _in_peak_buffer, _in_stack_trace]
+    finders.append(_in_report)
+    for finder in finders:
+        mention = finder(dump, member, offset)
+        if mention:
+            return mention
+    return None
+
+
+def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
+    """What a name, by its number, means at an index: the value at that position, else the instruction, else nothing."""
+    value = dump.value_at(name, index)
+    if value != NONE:
+        return Value(value)
+    return Instruction(name) if name != NONE and dump.schedule_row_of_name[name] != NONE else None
+
+
+def _row_at(table: Table, offset: int) -> int:
+    row = int(table.start.searchsorted(offset, "right")) - 1
+    return row if row >= 0 and offset <= table.end[row] else NONE
+
+
+def _value_mention(row: int, role: Role, start: int, end: int) -> Mention | None:
+    return Mention(Value(row), role, int(start), int(end)) if row != NONE else None
+
+
+def _in_allocation(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.allocations
+    row = _row_at(table, offset)
+    if row == NONE or table.index[row] == NONE:
+        return None
+    return Mention(Allocation(row), Role.ALLOCATION_HEADER, int(table.start[row]), int(table.end[row]))
+
+
+def _in_slice(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.slices
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    return _value_mention(int(dump.value_of_slice[row]), Role.SLICE, table.value_start[row], table.value_end[row])
+
+
+def _in_used_value(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.used_values
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    return _value_mention(int(dump.value_of_used_value[row]), Role.USED_VALUE, table.start[row], table.end[row])
+
+
+def _in_position(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.positions
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    value = _owner(dump, int(table.value[row]))
+    if value == NONE:
+        value = dump.value_at(int(table.name[row]), int(table.index[row]))
+    return _value_mention(value, Role.POSITION, table.start[row], table.end[row])
+
+
+def _in_use(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.uses
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    start, end = int(table.start[row]), int(table.end[row])
+    name = int(table.name[row])
+    name_end = start + len(dump.names[name])
+    if offset > name_end:
+        return _value_mention(_owner(dump, int(table.value[row])), Role.OPERAND, name_end + len(b", "), end)
+    target = meaning(dump, name)
+    return Mention(target, Role.USER, start, name_end) if target else None
+
+
+def _owner(dump: DumpSet, used_value: int) -> int:
+    return int(dump.value_of_used_value[used_value]) if used_value != NONE else NONE
+
+
+def _in_instruction_text(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.used_values
+    row = int(table.start.searchsorted(offset, "right")) - 1
+    if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
+        return None
+    text = dump.instruction_text(row)
+    operand = name_at(text, offset - int(table.instruction_start[row])) if text else None
+    target = meaning(dump, dump.name_number(operand.name)) if operand else None
+    if operand is None or target is None:
+        return None
+    start = int(table.instruction_start[row])
+    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end)
+
+
+def _in_schedule(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.schedule
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    if offset < table.name_start[row]:
+        return Mention(Step(int(table.step[row])), Role.SCHEDULE, int(table.start[row]), int(table.name_start[row]) - 1)
+    target = meaning(dump, int(table.name[row]))
+    return Mention(target, Role.SCHEDULE, int(table.name_start[row]), int(table.end[row])) if target else None
+
+
+def _in_live_range(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+    table = dump.live_ranges
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    value_end, end = int(table.value_end[row]), int(table.end[row])
+    if offset <= value_end:
+        target = meaning(dump, int(table.name[row]), int(table.index[row]))
+        return Mention(target, Role.LIVE_RANGE, int(table.start[row]), value_end) if target else None
+    # `:start-end`, in which a number may be negative.
+    dash = member.document.data.index(b"-", value_end + 2, end)
+    if offset <= dash:
+        return Mention(Step(int(table.start_step[row])), Role.LIVE_RANGE, value_end + 1, dash)
+    return Mention(Step(int(table.end_step[row])), Role.LIVE_RANGE, dash + 1, end)
+
+
+def _in_peak(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    row = _row_at(dump.peaks, offset)
+    if row == NONE:
+        return None
+    return Mention(Peak(row), Role.PEAK, int(dump.peaks.start[row]), int(dump.peaks.end[row]))
+
+
+def _in_peak_buffer(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+    table = dump.peak_buffers
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    value = int(dump.value_of_peak_buffer[row])
+    target = Value(value) if value != NONE else meaning(dump, int(table.name[row]))
+    return Mention(target, Role.PEAK, int(table.start[row]), int(table.value_end[row])) if target else None
+
+
+def _in_stack_trace(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+    """Leaves without an op_name have the name and the index of the value."""
+    table = dump.stack_traces
+    row = _row_at(table, offset)
+    if row == NONE:
+        return None
+    start, end = int(table.name_start[row]), int(table.name_end[row])
+    name, brace, rest = member.document.data[start:end].partition(b"{")
+    index = dump.index_number(brace + rest) if brace else NONE
+    target = meaning(dump, dump.name_number(name), index) if not brace or index != NONE else None
+    return Mention(target, Role.STACK_TRACE, start, end) if target else None
+
+
+def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+    table = member.columns.report_allocations
+    row = _row_at(table, offset)
+    allocation = dump.allocation_row(int(table.index[row])) if row != NONE else NONE
+    if allocation == NONE:
+        return None
+    return Mention(Allocation(allocation), Role.REPORT, int(table.start[row]), int(table.end[row]))

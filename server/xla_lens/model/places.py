@@ -1,0 +1,54 @@
+"""Where a dump set tells of something: the bytes of the rows and of the names in them."""
+
+from dataclasses import dataclass
+
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Some bytes of a file of the set."""
+
+    member: Member
+    start: int
+    end: int
+
+
+def row_place(member: Member | None, table: Table, row: int) -> Place | None:
+    """A whole row of a table, None for the row NONE."""
+    return Place(member, int(table.start[row]), int(table.end[row])) if member and row != NONE else None
+
+
+def slice_place(dump: DumpSet, value: int) -> Place | None:
+    """The value in its row of the allocation: ``<8 fusion{0} @0>``."""
+    row = dump.values.slice[value]
+    if dump.assignment is None or row == NONE:
+        return None
+    return Place(dump.assignment, int(dump.slices.value_start[row]), int(dump.slices.value_end[row]))
+
+
+def used_value_place(dump: DumpSet, value: int) -> Place | None:
+    """The header of the value among the used values."""
+    return row_place(dump.used, dump.used_values, int(dump.values.used_value[value]))
+
+
+def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
+    """The header of an allocation."""
+    return row_place(dump.assignment, dump.allocations, allocation)
+
+
+def live_range_place(dump: DumpSet, value: int) -> Place | None:
+    """The value's name and index in its live range."""
+    row = dump.values.live_range[value]
+    if dump.live is None or row == NONE:
+        return None
+    return Place(dump.live, int(dump.live_ranges.start[row]), int(dump.live_ranges.value_end[row]))
+
+
+def schedule_place(dump: DumpSet, row: int) -> Place | None:
+    """The instruction's name in a row of the schedule."""
+    if dump.live is None or row == NONE:
+        return None
+    return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))

@@ -1,0 +1,23 @@
+"""Inlay hints as text."""
+
+from xla_lens.features.hints import HintFacts, LiveBytesHint, LiveRangeHint, PeakHint, SizeHint
+from xla_lens.render.numbers import human, space_name
+
+
+def hint_label(facts: HintFacts) -> str:
+    """The label of a hint."""
+    match facts:
+        case LiveBytesHint(live, peaks):
+            if len(live) == 1:
+                label = f"{human(live[0][1])} live"
+            else:
+                label = ", ".join(f"{space_name(color)} {human(size)}" for color, size in live if size) or "0 B live"
+            if not peaks:
+                return label
+            return f"{label} ◀ peak" + ("" if len(live) == 1 else f" of {', '.join(map(space_name, peaks))}")
+        case LiveRangeHint(start, end):
+            return f"live {start}-{end}"
+        case SizeHint(size):
+            return human(size)
+        case PeakHint(color, live, step, peak):
+            return f"true peak of {space_name(color)}: {human(peak)} at step {step} (here {human(live)})"

@@ -1,0 +1,221 @@
+"""Hovers as Markdown."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.features.hover import (
+    AllocationFacts,
+    AllocationName,
+    End,
+    Hover,
+    InstructionFacts,
+    LiveRangeFacts,
+    PeakFacts,
+    StepFacts,
+    ValueFacts,
+    ValueName,
+)
+from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
+from xla_lens.syntax.columns import Kind
+
+_LONGEST_SHAPE: Final = 160
+_LONGEST_NAME: Final = 200
+
+
+def hover_markdown(facts: Hover) -> str:
+    """A hover. Everything that comes from the dump is quoted or escaped, so that it cannot become a link or markup."""
+    match facts:
+        case ValueFacts():
+            lines = _value(facts)
+        case AllocationFacts():
+            lines = _allocation(facts)
+        case StepFacts():
+            lines = _step(facts)
+        case InstructionFacts():
+            lines = iter((f"{code(facts.name)} runs at step {facts.step}.", "", "It holds no value of its own."))
+        case PeakFacts():
+            lines = _peak(facts)
+    return "\n".join(lines)
+
+
+def code(text: str) -> str:
+    """A text as inline code, whatever is in it."""
+    text = shortened(text, _LONGEST_NAME)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
+
+
+def kind_text(kind: Kind) -> str:
+    """What an allocation is for, in the words of its header."""
+    words = {
+        Kind.PARAMETER: "parameter",
+        Kind.OUTPUT: "output",
+        Kind.CONSTANT: "constant",
+        Kind.THREAD_LOCAL: "thread-local",
+        Kind.MAYBE_LIVE_OUT: "maybe-live-out",
+        Kind.PREALLOCATED_TEMP: "preallocated-temp",
+    }
+    return ", ".join(word for flag, word in words.items() if flag in kind)
+
+
+# ---------------------------------------------------------------- values
+
+
+def _value(facts: ValueFacts) -> Iterator[str]:
+    size = f" · **{human(facts.size_bytes)}**" if facts.size_bytes is not None else ""
+    yield f"{code(facts.label)} (value {facts.id}){size}"
+    yield ""
+    if facts.shape is not None:
+        yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
+    if facts.size_bytes is not None:
+        yield f"- size {exact(facts.size_bytes)}{_padding(facts)}"
+    if facts.allocation:
+        yield f"- at offset {facts.offset:,} of {_allocation_name(facts.allocation)}, memory space {_space(facts.color)}"
+    if facts.live_range:
+        yield from _live_range(facts.live_range)
+    else:
+        yield "- no live range: it takes part in the reserved bytes only"
+    if facts.live_at_peak and facts.size_bytes is not None:
+        share = percent(facts.size_bytes, facts.peak_bytes)
+        yield f"- **live at the peak** of {_space(facts.color)}: {share} of {human(facts.peak_bytes)}"
+    elif facts.live_range and facts.peak_bytes:
+        yield f"- not live at the peak of {_space(facts.color)} ({human(facts.peak_bytes)})"
+    if facts.neighbour_count:
+        yield from _neighbours(facts)
+    if facts.opcode:
+        yield f"- made by {code(facts.opcode)}"
+    if facts.op_name:
+        yield f"- op_name {code(facts.op_name)}"
+    if facts.source_file:
+        line = f":{facts.source_line}" if facts.source_line is not None else ""
+        yield f"- source {code(facts.source_file + line)}"
+
+
+def _padding(facts: ValueFacts) -> str:
+    if facts.logical_bytes is None or facts.size_bytes is None or facts.size_bytes <= facts.logical_bytes:
+        return ""
+    padding = facts.size_bytes - facts.logical_bytes
+    times = f", {facts.size_bytes / facts.logical_bytes:.1f} times the shape" if facts.logical_bytes else ""
+    return f", of which {human(padding)} are padding{times}"
+
+
+def _live_range(facts: LiveRangeFacts) -> Iterator[str]:
+    start = f" ({code(facts.start_instruction)})" if facts.start_instruction else ""
+    end = f" ({code(facts.end_instruction)})" if facts.end_instruction else ""
+    yield f"- live from step {facts.start_step}{start} to {facts.end_step}{end}: {_end(facts)}"
+
+
+def _end(facts: LiveRangeFacts) -> str:
+    match facts.end:
+        case End.CALLER:
+            return "a parameter, whose bytes belong to the caller to the end"
+        case End.OUTPUT:
+            return "it may be part of the result, so it is kept to the end"
+        case End.LAST_USE:
+            return "there it is read for the last time"
+        case End.PASSED_ON:
+            return f"there {code(facts.heir or '')} takes over its bytes"
+        case End.LAST_ALIAS:
+            return "there its bytes are seen under another name for the last time"
+        case End.COMPUTATION_END:
+            return "the end of its computation"
+
+
+def _neighbours(facts: ValueFacts) -> Iterator[str]:
+    left_out = facts.neighbour_count - len(facts.neighbours)
+    rest = f", the nearest {len(facts.neighbours)}" if left_out else ""
+    yield f"- {counted(facts.neighbour_count, 'other value')} on the same bytes{rest}:"
+    for other in facts.neighbours:
+        yield f"  - {_value_name(other)}, steps {other.start_step} to {other.end_step}"
+
+
+def _value_name(facts: ValueName) -> str:
+    return f"{code(facts.label)} {human(facts.size_bytes)}"
+
+
+# ---------------------------------------------------------------- allocations
+
+
+def _allocation_name(facts: AllocationName) -> str:
+    kind = kind_text(facts.kind)
+    return f"allocation {facts.index} ({kind + ', ' if kind else ''}{human(facts.size_bytes)})"
+
+
+def _allocation(facts: AllocationFacts) -> Iterator[str]:
+    yield f"**allocation {facts.name.index}** · **{human(facts.name.size_bytes)}** · {kind_text(facts.name.kind)}"
+    yield ""
+    yield f"- size {exact(facts.name.size_bytes)} in memory space {_space(facts.color)}"
+    if facts.parameter is not None:
+        yield f"- parameter {facts.parameter}"
+    if facts.shape is not None:
+        yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
+    if facts.peak_step is not None:
+        size = facts.name.size_bytes
+        yield (
+            f"- at most {human(facts.peak_bytes)} of it are live at once ({percent(facts.peak_bytes, size)}), "
+            f"first at step {facts.peak_step}; {human(size - facts.peak_bytes)} are never used at the same time"
+        )
+        yield (
+            f"- at the peak of {_space(facts.color)}, step {facts.space_peak_step}: {human(facts.live_at_space_peak)} "
+            f"live, {human(size - facts.live_at_space_peak)} idle"
+        )
+    yield f"- {counted(facts.values, 'value')}{', the biggest:' if facts.values else ''}"
+    for value in facts.largest:
+        yield f"  - {_value_name(value)}"
+
+
+# ---------------------------------------------------------------- steps and the peak
+
+
+def _step(facts: StepFacts) -> Iterator[str]:
+    name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
+    yield f"**step {facts.step}**{name}"
+    yield ""
+    for color, before, at, after in facts.live:
+        yield f"- {_space(color)}: {human(at)} live; before {human(before)}, after {human(after)}"
+    for verb, values, count in (
+        ("born", facts.born, facts.born_count),
+        ("dies after it", facts.dying, facts.dying_count),
+    ):
+        names = ", ".join(_value_name(value) for value in values)
+        rest = f" and {count - len(values):,} more" if count > len(values) else ""
+        yield f"- {verb}: {names + rest if count else 'nothing'}"
+
+
+def _peak(facts: PeakFacts) -> Iterator[str]:
+    yield f"**Printed peak**: {human(facts.printed_bytes)} at step {facts.step}"
+    yield ""
+    yield "| memory space | true peak | at step | live at the printed step | reserved |"
+    yield "|---|--:|--:|--:|--:|"
+    for space in facts.spaces:
+        step = f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-"
+        yield (
+            f"| {_space(space.color)} | {human(space.peak_bytes)} | {step} | {human(space.live_at_printed)} | "
+            f"{human(space.reserved_bytes)} |"
+        )
+    yield ""
+    reasons = list(_reasons(facts))
+    if reasons:
+        yield "Why the numbers differ:"
+        yield from reasons
+
+
+def _reasons(facts: PeakFacts) -> Iterator[str]:
+    if facts.died_before_bytes:
+        yield (
+            f"- When it looks for the peak, XLA still counts what died one step before: here "
+            f"{human(facts.died_before_bytes)}."
+        )
+    if facts.is_whole_tuples:
+        yield "- This release of XLA prints an element of a tuple with the size of the whole tuple's table of pointers."
+    if facts.other_space_bytes:
+        yield f"- Its list mixes memory spaces: {human(facts.other_space_bytes)} of it are not in the default one."
+    if facts.assigned_bytes > facts.printed_bytes:
+        more = facts.assigned_bytes - facts.printed_bytes
+        yield f"- It adds up shapes without padding; what it lists was given {human(more)} more."
+
+
+def _space(color: int) -> str:
+    return f"{color} ({space_name(color)})"

@@ -1,0 +1,44 @@
+"""Numbers, names and texts as people read them."""
+
+from typing import Final
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SPACES: Final = {0: "default", 1: "vmem", 2: "smem", 3: "hbm", 4: "host", 5: "cmem"}
+
+
+def human(size_bytes: int) -> str:
+    """A size in a unit that fits: ``1.42 TiB``."""
+    if abs(size_bytes) < 1024:
+        return f"{size_bytes} B"
+    size, unit = float(size_bytes), ""
+    for unit in _UNITS:
+        size /= 1024
+        if abs(size) < 1024:
+            break
+    return f"{size:.{1 if unit == 'KiB' else 2}f} {unit}"
+
+
+def exact(size_bytes: int) -> str:
+    """A size in bytes, and in a unit that fits where that is another: ``1.50 KiB (1,536 bytes)``."""
+    return f"{size_bytes} B" if abs(size_bytes) < 1024 else f"{human(size_bytes)} ({size_bytes:,} bytes)"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share: ``12.5 %``."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def space_name(color: int) -> str:
+    """The name of a memory space, as XLA's own reports have it (GetMemorySpaceName)."""
+    return _SPACES.get(color, f"color_{color}")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: ``1 value``, ``2,170 values``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shortened(text: str, width: int) -> str:
+    """A text of at most `width` characters, on one line."""
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
