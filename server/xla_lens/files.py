@@ -5,9 +5,10 @@ asked for, and those beside them that have the same stem, is read.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from xla_lens.model.members import SUFFIXES, Member, MemberKind, kind_of_content, split_name
@@ -24,22 +25,27 @@ class NotADump(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SetFiles:
-    """The files of one dump set by what they hold. `stem` is the path that their names have in common."""
+    """The files of one dump set by what they hold. `stem` is the path that their names have in common, or that of a
+    file that stands alone.
+    """
 
     stem: Path
     paths: Mapping[MemberKind, Path]
 
 
-def find_set(path: Path) -> SetFiles:
-    """The dump set that a file belongs to. Raises `NotADump` where it is in none, `OSError` where it cannot be read."""
+def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
+    """The dump set that a file belongs to. An opened document counts instead of the file of its path.
+
+    Raises `NotADump` where the file is in none, `OSError` where it cannot be read.
+    """
     stem, kind = split_name(path.name)
-    kind = kind or kind_of_content(_head(path))
+    kind = kind or kind_of_content(_head(path, opened))
     if kind is None:
         raise NotADump(f"{path}: not a dump: it has no part of a buffer assignment")
-    siblings = _siblings(path.parent / stem)
+    siblings = _siblings(path.parent / stem, opened)
     if path not in siblings.values():
         # A name that says nothing stands alone.
-        siblings = {kind: path}
+        return SetFiles(path, {kind: path})
     if set(siblings) == {MemberKind.HLO}:
         raise NotADump(f"{path}: an HLO module without a buffer assignment beside it")
     return SetFiles(path.parent / stem, siblings)
@@ -47,7 +53,8 @@ def find_set(path: Path) -> SetFiles:
 
 def find_sets(path: Path) -> list[SetFiles]:
     """The dump set of a file, or all dump sets in a folder and below. Raises as `find_set` does; a folder without any
-    raises `NotADump`."""
+    raises `NotADump`.
+    """
     if not path.is_dir():
         return [find_set(path)]
     found: dict[Path, SetFiles] = {}
@@ -55,7 +62,7 @@ def find_sets(path: Path) -> list[SetFiles]:
         folders.sort()
         for name in sorted(names):
             stem, _ = split_name(name)
-            if not name.endswith(".txt") or Path(folder, stem) in found:
+            if not name.endswith(SUFFIXES[MemberKind.HLO]) or Path(folder, stem) in found:
                 continue
             try:
                 dump_set = find_set(Path(folder, name))
@@ -67,49 +74,75 @@ def find_sets(path: Path) -> list[SetFiles]:
     return list(found.values())
 
 
-def read_members(
-    paths: Mapping[MemberKind, Path],
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedFile:
+    """A parsed file, and the time and the size by which the disk tells a change; None for an opened document."""
+
+    member: Member
+    stamp: tuple[int, int] | None
+
+
+def load_files(
+    files: SetFiles,
     opened: Mapping[Path, Document],
-    known: Iterable[Member],
+    known: Mapping[Path, LoadedFile],
     is_cancelled: Callable[[], bool],
-) -> Iterator[Member]:
-    """The parsed files of a set, but for the HLO module. An opened document counts instead of the file; a file that
-    cannot be read is left out. What is among `known` and has not changed is not parsed again.
+) -> dict[Path, LoadedFile]:
+    """The parsed files of a set, but for the HLO module. A file that cannot be read is left out. What is `known` and
+    has not changed is not read again.
 
     Raises `Cancelled`.
     """
-    parsed = {id(member.document): member for member in known}
-    for kind, path in paths.items():
-        if kind is MemberKind.HLO:
-            continue
-        document = opened.get(path)
-        if document is None:
+    loaded: dict[Path, LoadedFile] = {}
+    for kind, path in files.paths.items():
+        if kind is not MemberKind.HLO:
             try:
-                document = document_of_file(path.read_bytes())
+                loaded[path] = _load_file(kind, path, opened.get(path), known.get(path), is_cancelled)
             except OSError:
                 continue
-        yield parsed.get(id(document)) or read_member(kind, str(path), document, is_cancelled)
+    return loaded
 
 
-def read_member(kind: MemberKind, label: str, document: Document, is_cancelled: Callable[[], bool]) -> Member:
-    """One parsed file. Raises `Cancelled`."""
+def _load_file(
+    kind: MemberKind,
+    path: Path,
+    document: Document | None,
+    known: LoadedFile | None,
+    is_cancelled: Callable[[], bool],
+) -> LoadedFile:
+    stamp = None
+    if document is None:
+        status = path.stat()
+        stamp = (status.st_mtime_ns, status.st_size)
+        if known and known.stamp == stamp:
+            return known
+        document = document_of_file(path.read_bytes())
+    if known and (known.member.document is document or known.member.document.data == document.data):
+        return LoadedFile(known.member, stamp)
     tree = parse_file(document.data, is_cancelled)
-    return Member(kind, label, document, read_columns(tree, document.data, is_cancelled))
+    columns = read_columns(tree, document.data, is_cancelled)
+    return LoadedFile(Member(kind, str(path), document, columns), stamp)
 
 
-def _siblings(stem: Path) -> dict[MemberKind, Path]:
-    paths = {kind: stem.with_name(stem.name + suffix) for kind, suffix in SUFFIXES.items()}
-    return {kind: path for kind, path in paths.items() if path.is_file() and _is_named_rightly(kind, path)}
+def _siblings(stem: Path, opened: Mapping[Path, Document]) -> dict[MemberKind, Path]:
+    paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in MemberKind}
+    return {
+        kind: path
+        for kind, path in paths.items()
+        if (path in opened or path.is_file()) and _is_named_rightly(kind, path, opened)
+    }
 
 
-def _is_named_rightly(kind: MemberKind, path: Path) -> bool:
+def _is_named_rightly(kind: MemberKind, path: Path, opened: Mapping[Path, Document]) -> bool:
     """The suffix of an HLO module fits any text."""
     try:
-        return kind is not MemberKind.HLO or kind_of_content(_head(path)) is MemberKind.HLO
+        return kind is not MemberKind.HLO or kind_of_content(_head(path, opened)) is MemberKind.HLO
     except OSError:
         return False
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
+    if path in opened:
+        return opened[path].data[:_HEAD]
     with path.open("rb") as file:
         return file.read(_HEAD)

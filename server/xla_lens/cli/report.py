@@ -81,7 +81,7 @@ def _json(one: Report) -> dict[str, Any]:
 
 def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
     peak = space.peak
-    known = {
+    known: dict[str, Any] = {
         "color": space.color,
         "reserved_bytes": space.reserved_bytes,
         "peak_step": peak.step if peak else None,
@@ -123,10 +123,10 @@ def _text(one: Report, width: int) -> Iterator[str]:
         for space in one.spaces:
             if space.peak:
                 yield ""
-                yield from _live_set(space, space.peak, f"Live at the peak of {space_name(space.color)}", width)
+                yield from _live_set(space.peak, f"Live at the peak of {space_name(space.color)}", width)
             if space.at_step:
                 yield ""
-                yield from _live_set(space, space.at_step, f"Live at the step in {space_name(space.color)}", width)
+                yield from _live_set(space.at_step, f"Live at the step in {space_name(space.color)}", width)
 
 
 def _missing(one: Report) -> Iterator[str]:
@@ -166,30 +166,25 @@ def _peaks(one: Report) -> Iterator[str]:
         yield f"  XLA prints a peak of {human(one.printed_peak_bytes)} at step {one.printed_peak_step}."
 
 
-def _live_set(space: SpaceReport, live: LiveSet, title: str, width: int) -> Iterator[str]:
+def _live_set(live: LiveSet, title: str, width: int) -> Iterator[str]:
     instruction = f" ({live.instruction})" if live.instruction else ""
     yield f"{title}: {human(live.live_bytes)} in {counted(live.count, 'value')} at step {live.step}{instruction}"
-    rows = [["  size", "share", "value", "shape", "live", "op_name"]]
-    for value in live.values:
-        rows.append(
-            [
-                f"  {human(value.size_bytes)}",
-                percent(value.size_bytes, live.live_bytes),
-                shortened(value.name + (value.index or ""), _WIDEST_NAME),
-                shortened(value.shape, _WIDEST_SHAPE),
-                f"{value.start_step}-{value.end_step}",
-                value.op_name or "",
-            ]
-        )
-    for line in _table(rows, left=(2, 3, 4, 5)):
-        yield shortened_line(line, width)
+    header = ["  size", "share", "value", "shape", "live", "op_name"]
+    rows = [
+        [
+            f"  {human(value.size_bytes)}",
+            percent(value.size_bytes, live.live_bytes),
+            shortened(value.name + (value.index or ""), _WIDEST_NAME),
+            shortened(value.shape, _WIDEST_SHAPE),
+            f"{value.start_step}-{value.end_step}",
+            value.op_name or "",
+        ]
+        for value in live.values
+    ]
+    for line in _table([header, *rows], left=(2, 3, 4, 5)):
+        yield line if len(line) <= width else line[: width - 1] + "…"
     if live.count > len(live.values):
         yield f"  ... and {counted(live.count - len(live.values), 'smaller value')}"
-
-
-def shortened_line(line: str, width: int) -> str:
-    """A line of a table, cut to a width."""
-    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def _space(space: SpaceReport) -> str:

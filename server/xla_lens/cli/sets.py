@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from xla_lens.files import NotADump, SetFiles, find_sets, read_members
+from xla_lens.files import NotADump, SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
 
 
@@ -42,4 +42,5 @@ def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
         except OSError as error:
             raise CannotRun(f"{path}: {error.strerror or error}") from error
     for files in found.values():
-        yield LoadedSet(files, analyse(read_members(files.paths, {}, (), lambda: False)))
+        loaded = load_files(files, {}, {}, lambda: False)
+        yield LoadedSet(files, analyse(file.member for file in loaded.values()))

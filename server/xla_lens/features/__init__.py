@@ -1,0 +1,1 @@
+"""What is told about a place or a set: plain data, in byte offsets."""

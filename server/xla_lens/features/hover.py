@@ -8,8 +8,8 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
 from xla_lens.model.memory import MemorySpace, live_values
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo import TupleShape, parse_shape
 
@@ -62,7 +62,8 @@ class LiveRangeFacts:
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
     """A value. What the set does not tell is None. `logical_bytes` are those of the shape without padding;
-    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`."""
+    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`.
+    """
 
     id: int
     label: str
@@ -95,7 +96,8 @@ class AllocationName:
 @dataclass(frozen=True, slots=True)
 class AllocationFacts:
     """An allocation. `peak_bytes` of it are live at once at most, first at `peak_step`; `live_at_space_peak` of them
-    when its memory space has its peak."""
+    when its memory space has its peak.
+    """
 
     name: AllocationName
     color: int
@@ -146,7 +148,8 @@ class SpacePeak:
 class PeakFacts:
     """The printed peak: `printed_bytes` are the sum of its list, of which `other_space_bytes` lie outside of the
     default memory space. `died_before_bytes` belong to values that ended one step earlier, which XLA still counts when
-    it looks for the peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple."""
+    it looks for the peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple.
+    """
 
     step: int
     printed_bytes: int
@@ -256,12 +259,13 @@ def _neighbours(dump: DumpSet, value: int) -> Column:
     low, high = values.offset[value], values.offset[value] + values.size_bytes[value]
     shares = (values.offset[others] < high) & (low < values.offset[others] + values.size_bytes[others])
     others = others[shares & (others != value) & (values.live_range[others] != NONE)]
-    return others[np.argsort(values.start_step[others], kind="stable")]
+    by_start: Column = others[np.argsort(values.start_step[others], kind="stable")]
+    return by_start
 
 
 def _nearest(dump: DumpSet, value: int, neighbours: Column) -> list[int]:
     place = int(dump.values.start_step[neighbours].searchsorted(dump.values.start_step[value], "right"))
-    return neighbours[max(0, place - NEIGHBOURS) : place + NEIGHBOURS].tolist()
+    return list(map(int, neighbours[max(0, place - NEIGHBOURS) : place + NEIGHBOURS]))
 
 
 def _value_name(dump: DumpSet, value: int) -> ValueName:

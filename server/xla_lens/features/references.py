@@ -25,32 +25,36 @@ from xla_lens.syntax.columns import NONE
 
 def references(dump: DumpSet, target: Target, limit: int) -> list[Place]:
     """The places that mention something, each once, in the order in which the dump tells of it; at most `limit`."""
+    return list(islice(dict.fromkeys(place for place in _mentions(dump, target) if place), limit))
+
+
+def _mentions(dump: DumpSet, target: Target) -> Iterator[Place | None]:
     match target:
         case Value(row):
-            places = chain(_rows_of_value(dump, row), _operands_of_value(dump, row))
+            return chain(_rows_of_value(dump, row), _operands_of_value(dump, row))
         case Allocation(row):
-            places = _allocation(dump, row)
+            return _allocation(dump, row)
         case Instruction(name):
-            places = _instruction(dump, name)
+            return _instruction(dump, name)
         case Step(step):
-            places = _step(dump, step)
+            return _step(dump, step)
         case Peak(row):
-            places = iter((row_place(dump.live, dump.peaks, row),))
-    return list(islice(dict.fromkeys(place for place in places if place), limit))
+            return iter((row_place(dump.live, dump.peaks, row),)) if dump.live else iter(())
 
 
 def _rows_of_value(dump: DumpSet, value: int) -> Iterator[Place | None]:
     yield slice_place(dump, value)
     yield used_value_place(dump, value)
     used_value = int(dump.values.used_value[value])
-    if used_value != NONE:
+    if dump.used and used_value != NONE:
         for row in dump.positions_of(used_value):
             yield row_place(dump.used, dump.positions, row)
         for row in dump.uses_of(used_value):
             yield row_place(dump.used, dump.uses, row)
     yield live_range_place(dump, value)
-    for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
-        yield row_place(dump.live, dump.peak_buffers, row)
+    if dump.live:
+        for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
+            yield row_place(dump.live, dump.peak_buffers, row)
     yield schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[value]]))
 
 
@@ -93,12 +97,15 @@ def _allocation(dump: DumpSet, allocation: int) -> Iterator[Place | None]:
 
 def _instruction(dump: DumpSet, name: int) -> Iterator[Place | None]:
     yield schedule_place(dump, int(dump.schedule_row_of_name[name]))
-    for row in np.flatnonzero(dump.uses.name == name).tolist():
-        yield row_place(dump.used, dump.uses, row)
+    if dump.used:
+        for row in np.flatnonzero(dump.uses.name == name).tolist():
+            yield row_place(dump.used, dump.uses, row)
 
 
 def _step(dump: DumpSet, step: int) -> Iterator[Place | None]:
-    yield row_place(dump.live, dump.schedule, dump.schedule_row(step))
+    if dump.live is None:
+        return
+    yield schedule_place(dump, dump.schedule_row(step))
     ranges = dump.live_ranges
     for row in np.flatnonzero((ranges.start_step == step) | (ranges.end_step == step)).tolist():
         yield row_place(dump.live, ranges, row)

@@ -16,7 +16,8 @@ from xla_lens.syntax.columns import NONE, Column, Kind
 @dataclass(frozen=True, slots=True)
 class LiveValue:
     """A value that takes bytes at a step. What the set does not tell is None; `index` is None where the instruction
-    has no tuple shape."""
+    has no tuple shape.
+    """
 
     id: int
     name: str
@@ -53,7 +54,8 @@ class LiveSet:
 @dataclass(frozen=True, slots=True)
 class SpaceReport:
     """One memory space. `peak` is None if nothing is ever live, `at_step` if no step was asked for,
-    `live_at_printed_peak` if no peak is printed."""
+    `live_at_printed_peak` if no peak is printed.
+    """
 
     color: int
     reserved_bytes: int
@@ -66,7 +68,8 @@ class SpaceReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     """One dump set. `files` are the labels of its files by what they hold; `has_live_ranges` tells whether it says when
-    values are live."""
+    values are live.
+    """
 
     module: str | None
     files: dict[MemberKind, str]
@@ -84,7 +87,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """`top` values of each live set, None for all; `at_step` asks for the live set of a step beside that of the peak."""
+    """`top` values of each live set, None for all; `at_step` asks for the live set of a step, too."""
 
     top: int | None = None
     at_step: int | None = None

@@ -27,7 +27,8 @@ class SymbolKind(Enum):
 class Symbol:
     """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. `count`
     tells how many entries there are below, of which `children` may be some only. `size_bytes` and `allocation_kind`
-    are None where they do not apply."""
+    are None where they do not apply.
+    """
 
     name: str
     kind: SymbolKind

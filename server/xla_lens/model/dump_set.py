@@ -44,7 +44,8 @@ _EMPTY_INDEX = 0
 class Values:
     """One row a value, by id. `slice`, `used_value` and `live_range` are rows of those tables; a value that one of them
     lacks has NONE there, and in the columns that come from it. `index` is NONE where the instruction has no tuple
-    shape."""
+    shape.
+    """
 
     id: Column
     name: Column
@@ -66,7 +67,8 @@ class Values:
 @dataclass(frozen=True, eq=False)
 class DumpSet:
     """The joined tables. Each group of tables comes from one file; `assignment`, `used` and `live` are those files,
-    None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`."""
+    None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`.
+    """
 
     members: tuple[Member, ...]
     assignment: Member | None
@@ -174,7 +176,8 @@ class DumpSet:
     @cached_property
     def _position_map(self) -> tuple[Column, Column]:
         """The keys of all positions, ascending, and for each its value. A value's own name comes before what others
-        claim."""
+        claim.
+        """
         positions = self.positions
         keys = np.concatenate(
             (self._keys(self.values.name, self.values.index), self._keys(positions.name, positions.index))
@@ -263,10 +266,11 @@ class DumpSet:
 
     def quoting(self, name: int) -> list[int]:
         """The rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value of a
-        tuple quotes the text of the whole instruction."""
+        tuple quotes the text of the whole instruction.
+        """
         rows, names = self._quoting
         first, last = names.searchsorted((name, name + 1))
-        return rows[first:last].tolist()
+        return list(map(int, rows[first:last]))
 
     def instruction(self, name: int) -> Instruction | None:
         """The instruction of a name, None if the set does not quote it."""
@@ -282,13 +286,14 @@ class DumpSet:
     @cached_property
     def _instructions(self) -> dict[int, Instruction | None]:
         """The last instructions that were asked for: the longest take 10 ms to parse, and all values of a tuple ask for
-        the same one."""
+        the same one.
+        """
         return {}
 
     def instruction_text(self, used_value: int) -> bytes | None:
-        """The instruction that a row of `used_values` quotes, None if it quotes none."""
+        """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""
         start, end = self.used_values.instruction_start[used_value], self.used_values.instruction_end[used_value]
-        if self.used is None or used_value == NONE or start == NONE:
+        if self.used is None or start == NONE:
             return None
         return self.used.document.data[start:end]
 

@@ -216,15 +216,15 @@ def _unknown_instructions(dump: DumpSet) -> Iterator[Finding]:
     """Instructions that hold or read live values but are not scheduled: one finding for each name."""
     if not len(dump.schedule) or dump.live is None:
         return
-    mentions = [
+    mentions: list[tuple[Member, Table, Column, Column]] = [
         (dump.live, dump.live_ranges, dump.live_ranges.name, np.arange(len(dump.live_ranges))),
         (dump.live, dump.peak_buffers, dump.peak_buffers.name, np.arange(len(dump.peak_buffers))),
     ]
     if dump.used:
-        for table in (dump.positions, dump.uses):
-            value = np.append(dump.value_of_used_value, NONE)[table.value]
+        for row_table in (dump.positions, dump.uses):
+            value = np.append(dump.value_of_used_value, NONE)[row_table.value]
             has_range = np.append(dump.values.live_range, NONE)[value] != NONE
-            mentions.append((dump.used, table, table.name, np.flatnonzero(has_range)))
+            mentions.append((dump.used, row_table, row_table.name, np.flatnonzero(has_range)))
     unknown: dict[int, list[Place]] = {}
     for member, table, name, rows in mentions:
         for row in rows[dump.schedule_row_of_name[name[rows]] == NONE].tolist():

@@ -88,4 +88,3 @@ _FIRST_LINES: Final = {
     b"memory_space_allocation_entries {": MemberKind.MEMORY_USAGE_REPORT,
     b"HloModule ": MemberKind.HLO,
 }
-

@@ -62,7 +62,8 @@ class Memory:
     """All memory spaces by colour; and the values that share bytes and time, each with one that was there before.
 
     `allocations`, ascending, `steps` and `deltas` tell by how many bytes the live bytes of an allocation change at a
-    step."""
+    step.
+    """
 
     spaces: tuple[MemorySpace, ...]
     collisions: tuple[tuple[int, int], ...]
@@ -87,7 +88,8 @@ def live_values(dump: DumpSet, step: int) -> Column:
 
 def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
     """Follows the live bytes of a dump set over all steps. `is_exempt` tells values whose live ranges are known to
-    say too much, see `sweep`."""
+    say too much, see `sweep`.
+    """
     values = dump.values
     placed = np.flatnonzero(
         (values.allocation != NONE)

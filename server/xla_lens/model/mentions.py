@@ -4,6 +4,7 @@ A name means a position, and a position belongs to the value that holds it: a bi
 shows. What means no value means an instruction, if that is scheduled.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
@@ -81,19 +82,15 @@ class Mention:
 
 def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
     """What the text at a byte of a file means. A place right behind a word counts as the word."""
-    finders = []
+    finders: list[Callable[[DumpSet, int], Mention | None]] = []
     if member is dump.assignment:
         finders += [_in_allocation, _in_slice]
     if member is dump.used:
         finders += [_in_used_value, _in_position, _in_use, _in_instruction_text]
     if member is dump.live:
         finders += [_in_schedule, _in_live_range, _in_peak, _in_peak_buffer, _in_stack_trace]
-    finders.append(_in_report)
-    for finder in finders:
-        mention = finder(dump, member, offset)
-        if mention:
-            return mention
-    return None
+    mentions = (finder(dump, offset) for finder in finders)
+    return next((mention for mention in mentions if mention), None) or _in_report(dump, member, offset)
 
 
 def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
@@ -113,7 +110,7 @@ def _value_mention(row: int, role: Role, start: int, end: int) -> Mention | None
     return Mention(Value(row), role, int(start), int(end)) if row != NONE else None
 
 
-def _in_allocation(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_allocation(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.allocations
     row = _row_at(table, offset)
     if row == NONE or table.index[row] == NONE:
@@ -121,7 +118,7 @@ def _in_allocation(dump: DumpSet, _member: Member, offset: int) -> Mention | Non
     return Mention(Allocation(row), Role.ALLOCATION_HEADER, int(table.start[row]), int(table.end[row]))
 
 
-def _in_slice(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_slice(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.slices
     row = _row_at(table, offset)
     if row == NONE:
@@ -129,7 +126,7 @@ def _in_slice(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
     return _value_mention(int(dump.value_of_slice[row]), Role.SLICE, table.value_start[row], table.value_end[row])
 
 
-def _in_used_value(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_used_value(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.used_values
     row = _row_at(table, offset)
     if row == NONE:
@@ -137,7 +134,7 @@ def _in_used_value(dump: DumpSet, _member: Member, offset: int) -> Mention | Non
     return _value_mention(int(dump.value_of_used_value[row]), Role.USED_VALUE, table.start[row], table.end[row])
 
 
-def _in_position(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_position(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.positions
     row = _row_at(table, offset)
     if row == NONE:
@@ -148,7 +145,7 @@ def _in_position(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
     return _value_mention(value, Role.POSITION, table.start[row], table.end[row])
 
 
-def _in_use(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_use(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.uses
     row = _row_at(table, offset)
     if row == NONE:
@@ -166,7 +163,7 @@ def _owner(dump: DumpSet, used_value: int) -> int:
     return int(dump.value_of_used_value[used_value]) if used_value != NONE else NONE
 
 
-def _in_instruction_text(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.used_values
     row = int(table.start.searchsorted(offset, "right")) - 1
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
@@ -180,7 +177,7 @@ def _in_instruction_text(dump: DumpSet, _member: Member, offset: int) -> Mention
     return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end)
 
 
-def _in_schedule(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_schedule(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.schedule
     row = _row_at(table, offset)
     if row == NONE:
@@ -191,30 +188,30 @@ def _in_schedule(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
     return Mention(target, Role.SCHEDULE, int(table.name_start[row]), int(table.end[row])) if target else None
 
 
-def _in_live_range(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+def _in_live_range(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.live_ranges
     row = _row_at(table, offset)
-    if row == NONE:
+    if dump.live is None or row == NONE:
         return None
     value_end, end = int(table.value_end[row]), int(table.end[row])
     if offset <= value_end:
         target = meaning(dump, int(table.name[row]), int(table.index[row]))
         return Mention(target, Role.LIVE_RANGE, int(table.start[row]), value_end) if target else None
     # `:start-end`, in which a number may be negative.
-    dash = member.document.data.index(b"-", value_end + 2, end)
+    dash = dump.live.document.data.index(b"-", value_end + 2, end)
     if offset <= dash:
         return Mention(Step(int(table.start_step[row])), Role.LIVE_RANGE, value_end + 1, dash)
     return Mention(Step(int(table.end_step[row])), Role.LIVE_RANGE, dash + 1, end)
 
 
-def _in_peak(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_peak(dump: DumpSet, offset: int) -> Mention | None:
     row = _row_at(dump.peaks, offset)
     if row == NONE:
         return None
     return Mention(Peak(row), Role.PEAK, int(dump.peaks.start[row]), int(dump.peaks.end[row]))
 
 
-def _in_peak_buffer(dump: DumpSet, _member: Member, offset: int) -> Mention | None:
+def _in_peak_buffer(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.peak_buffers
     row = _row_at(table, offset)
     if row == NONE:
@@ -224,14 +221,14 @@ def _in_peak_buffer(dump: DumpSet, _member: Member, offset: int) -> Mention | No
     return Mention(target, Role.PEAK, int(table.start[row]), int(table.value_end[row])) if target else None
 
 
-def _in_stack_trace(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
     """Leaves without an op_name have the name and the index of the value."""
     table = dump.stack_traces
     row = _row_at(table, offset)
-    if row == NONE:
+    if dump.live is None or row == NONE:
         return None
     start, end = int(table.name_start[row]), int(table.name_end[row])
-    name, brace, rest = member.document.data[start:end].partition(b"{")
+    name, brace, rest = dump.live.document.data[start:end].partition(b"{")
     index = dump.index_number(brace + rest) if brace else NONE
     target = meaning(dump, dump.name_number(name), index) if not brace or index != NONE else None
     return Mention(target, Role.STACK_TRACE, start, end) if target else None

@@ -16,9 +16,9 @@ class Place:
     end: int
 
 
-def row_place(member: Member | None, table: Table, row: int) -> Place | None:
-    """A whole row of a table, None for the row NONE."""
-    return Place(member, int(table.start[row]), int(table.end[row])) if member and row != NONE else None
+def row_place(member: Member, table: Table, row: int) -> Place:
+    """A whole row of a table of a file."""
+    return Place(member, int(table.start[row]), int(table.end[row]))
 
 
 def slice_place(dump: DumpSet, value: int) -> Place | None:
@@ -31,11 +31,14 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
     """The header of the value among the used values."""
-    return row_place(dump.used, dump.used_values, int(dump.values.used_value[value]))
+    row = int(dump.values.used_value[value])
+    return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
 
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
     """The header of an allocation."""
+    if dump.assignment is None or allocation == NONE:
+        return None
     return row_place(dump.assignment, dump.allocations, allocation)
 
 

@@ -18,7 +18,8 @@ from xla_lens.syntax.columns import NONE, Column
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
     """Some values of one allocation: bytes `offset` to `end_offset`, from `start_step` to `end_step`, both included.
-    No slot is empty in either direction."""
+    No slot is empty in either direction.
+    """
 
     value: Column
     offset: Column
@@ -30,7 +31,8 @@ class Slots:
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
     """From each of `steps` on, which may repeat, `deltas` more bytes are covered. Each collision is a value and one
-    that was there before."""
+    that was there before.
+    """
 
     steps: list[int]
     deltas: list[int]

@@ -1,0 +1,1 @@
+"""Plain data as people read it: Markdown and text."""

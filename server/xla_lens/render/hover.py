@@ -72,7 +72,8 @@ def _value(facts: ValueFacts) -> Iterator[str]:
     if facts.size_bytes is not None:
         yield f"- size {exact(facts.size_bytes)}{_padding(facts)}"
     if facts.allocation:
-        yield f"- at offset {facts.offset:,} of {_allocation_name(facts.allocation)}, memory space {_space(facts.color)}"
+        allocation = _allocation_name(facts.allocation)
+        yield f"- at offset {facts.offset:,} of {allocation}, memory space {_space(facts.color)}"
     if facts.live_range:
         yield from _live_range(facts.live_range)
     else:

@@ -18,22 +18,23 @@ def message(finding: Finding) -> str:
             )
         case Code.OVERLAPPING_SLICES:
             return (
-                f"{facts['value']} and {facts['other']} share bytes {facts['start_byte']:,} to {facts['end_byte']:,} of "
-                f"allocation {facts['allocation']} and are both live from step {facts['start_step']} to "
+                f"{facts['value']} and {facts['other']} share bytes {facts['start_byte']:,} to {facts['end_byte']:,} "
+                f"of allocation {facts['allocation']} and are both live from step {facts['start_step']} to "
                 f"{facts['end_step']}. One would overwrite the other."
             )
         case Code.TOTAL_MISMATCH:
             total, reserved = int(facts["total_bytes"]), int(facts["reserved_bytes"])
             return (
-                f"The total is {total:,} bytes, but the sizes of the {counted(int(facts['allocations']), 'allocation')} "
-                f"add up to {reserved:,}: {human(abs(total - reserved))} {'less' if reserved < total else 'more'}."
+                f"The total is {total:,} bytes, but the {counted(int(facts['allocations']), 'allocation')} add "
+                f"up to {reserved:,}: {human(abs(total - reserved))} {'less' if reserved < total else 'more'}."
             )
         case Code.DUPLICATE_VALUE:
             return f"Value {facts['id']} is here a second time. A value has one place only."
         case Code.UNKNOWN_INSTRUCTION:
             return (
-                f"{facts['name']} is not in the instruction sequence, though it has to do with a value that has a live "
-                f"range ({counted(int(facts['mentions']), 'mention')}). Only scheduled instructions define or use such values."
+                f"{facts['name']} is not in the instruction sequence, though it has to do with a value that has a "
+                f"live range ({counted(int(facts['mentions']), 'mention')}). Only scheduled instructions define or "
+                "use such values."
             )
 
 

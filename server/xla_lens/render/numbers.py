@@ -10,12 +10,10 @@ def human(size_bytes: int) -> str:
     """A size in a unit that fits: ``1.42 TiB``."""
     if abs(size_bytes) < 1024:
         return f"{size_bytes} B"
-    size, unit = float(size_bytes), ""
-    for unit in _UNITS:
-        size /= 1024
-        if abs(size) < 1024:
-            break
-    return f"{size:.{1 if unit == 'KiB' else 2}f} {unit}"
+    power = 1
+    while abs(size_bytes) >= 1024 ** (power + 1) and power < len(_UNITS):
+        power += 1
+    return f"{size_bytes / 1024**power:.{1 if power == 1 else 2}f} {_UNITS[power - 1]}"
 
 
 def exact(size_bytes: int) -> str:

@@ -1,0 +1,1 @@
+"""Bytes to columns. The only package that knows of tree-sitter."""

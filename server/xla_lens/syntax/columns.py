@@ -52,7 +52,8 @@ class Table:
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocations(Table):
     """Headers of allocations. Its values are `slice_count` rows of `Slices` from `first_slice` on. A header that could
-    not be read has no `index`."""
+    not be read has no `index`.
+    """
 
     first_slice: Column
     slice_count: Column
@@ -87,7 +88,8 @@ class Slices(Table):
 @dataclass(frozen=True, slots=True, eq=False)
 class UsedValues(Table):
     """The headers of the used values. Positions, uses and instruction follow; the positions are `position_count` rows
-    of `Positions` from `first_position` on, the uses likewise. A header that could not be read has no `id`."""
+    of `Positions` from `first_position` on, the uses likewise. A header that could not be read has no `id`.
+    """
 
     first_position: Column
     position_count: Column
@@ -143,7 +145,8 @@ class LiveRanges(Table):
 @dataclass(frozen=True, slots=True, eq=False)
 class Peaks(Table):
     """The header of the printed peak. What is live then are `buffer_count` rows of `PeakBuffers` from `first_buffer`
-    on."""
+    on.
+    """
 
     first_buffer: Column
     buffer_count: Column
@@ -244,7 +247,8 @@ class FileColumns:
     @classmethod
     def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, "array[int]"]) -> Self:
         """The tables of rows that were written one after another, by the name of the table. One that is not named has
-        no rows."""
+        no rows.
+        """
         tables: dict[str, Any] = {
             field.name: field.type.of(rows.get(field.name, array("q")))  # type: ignore[union-attr]
             for field in fields(cls)

@@ -31,7 +31,8 @@ class ArrayShape:
     @property
     def byte_size(self) -> int | None:
         """ShapeUtil::ByteSizeOf: the bytes of the elements alone, without padding. None if a dimension is unbounded or
-        the type is unknown."""
+        the type is unknown.
+        """
         bits = _element_bits(self.type)
         if bits is None or None in self.dimensions:
             return None
@@ -66,7 +67,8 @@ class Operand:
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """The parts of an instruction's text. What the text does not say is None; operands that are no names are left
-    out, so that operand numbers hold for instructions that read others."""
+    out, so that operand numbers hold for instructions that read others.
+    """
 
     opcode: str
     shape: str
@@ -83,13 +85,13 @@ def parse_instruction(text: bytes) -> Instruction | None:
     node = root.named_children[0] if root.named_children else None
     if node is None or node.type != "instruction":
         return None
-    opcode, shape = node.child_by_field_name("opcode"), node.child_by_field_name("shape")
+    opcode, shape = _field_text(node, "opcode", text), _field_text(node, "shape", text)
     if opcode is None or shape is None:
         return None
     metadata = dict(_metadata(node, text))
     return Instruction(
-        opcode=_text(opcode, text),
-        shape=_text(shape, text),
+        opcode=opcode,
+        shape=shape,
         operands=tuple(_operands(node, text)),
         op_name=metadata.get("op_name"),
         source_file=metadata.get("source_file"),
@@ -136,12 +138,11 @@ def _shape(node: Node, text: bytes) -> Shape | None:
 
 
 def _array_shape(node: Node, text: bytes) -> ArrayShape:
-    kind, dimensions, layout = (node.child_by_field_name(field) for field in ("type", "dimensions", "layout"))
-    assert kind is not None and dimensions is not None, "the grammar gives every array a type and dimensions"
+    layout = node.child_by_field_name("layout")
     order = layout.child_by_field_name("minor_to_major") if layout else None
     return ArrayShape(
-        type=_text(kind, text),
-        dimensions=tuple(_integers(dimensions, text)),
+        type=_field_text(node, "type", text) or "",
+        dimensions=tuple(_integers(node.child_by_field_name("dimensions"), text)),
         minor_to_major=tuple(_known(_integers(order, text))) if order else (),
         tiles=tuple(tuple(_integers(tile, text)) for tile in layout.children_by_field_name("tile")) if layout else (),
         memory_space=_field_number(layout, "memory_space", text) or 0,
@@ -150,9 +151,9 @@ def _array_shape(node: Node, text: bytes) -> ArrayShape:
     )
 
 
-def _integers(node: Node, text: bytes) -> Iterator[int | None]:
+def _integers(node: Node | None, text: bytes) -> Iterator[int | None]:
     """The comma separated numbers between the brackets of a node; None for `?` and `*`."""
-    for number in re.findall(rb"[^][(){},\s]+", text[node.start_byte : node.end_byte]):
+    for number in re.findall(rb"[^][(){},\s]+", text[node.start_byte : node.end_byte] if node else b""):
         digits = number.removeprefix(b"<=")
         yield int(digits) if digits.lstrip(b"-").isdigit() else None
 
@@ -161,9 +162,14 @@ def _known(numbers: Iterator[int | None]) -> Iterator[int]:
     return (number for number in numbers if number is not None)
 
 
-def _field_number(node: Node | None, field: str, text: bytes) -> int | None:
+def _field_text(node: Node | None, field: str, text: bytes) -> str | None:
     child = node.child_by_field_name(field) if node else None
-    return int(_text(child, text)) if child else None
+    return _text(child, text) if child else None
+
+
+def _field_number(node: Node | None, field: str, text: bytes) -> int | None:
+    number = _field_text(node, field, text)
+    return int(number) if number else None
 
 
 _TYPE: Final = re.compile(r"(?:pred|token|opaque|bf|[sufc])(\d*)")

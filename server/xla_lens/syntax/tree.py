@@ -27,7 +27,7 @@ def parse_file(data: bytes, is_cancelled: Callable[[], bool]) -> Tree:
     def read(offset: int, _point: Point) -> memoryview:
         return view[offset : offset + _CHUNK]
 
-    def stop(_offset: int, _has_error: bool) -> bool:
+    def stop(*_progress: object) -> bool:
         return is_cancelled()
 
     parser = Parser(XLA_DUMP)

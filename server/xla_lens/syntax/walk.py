@@ -251,9 +251,7 @@ class _Walk:
     def visit_live_ranges(self, cursor: TreeCursor, node: Node) -> None:
         maximum = node.child_by_field_name("max")
         header_end = maximum.end_byte + len(b"):") if maximum else node.children[0].end_byte
-        self._tables["live_range_headers"].add(
-            node.start_byte, header_end, self._integer(maximum) if maximum else NONE
-        )
+        self._tables["live_range_headers"].add(node.start_byte, header_end, self._integer(maximum) if maximum else NONE)
         self._visit_section(cursor, node)
 
     def visit_scheduled_instruction(self, _cursor: TreeCursor, node: Node) -> None:

@@ -1,0 +1,1 @@
+"""Bytes, lines, positions and edits. Knows nothing of dumps."""

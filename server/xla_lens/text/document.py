@@ -1,7 +1,7 @@
-"""The text of one file: UTF-8 bytes and a table of its lines.
+r"""The text of one file: UTF-8 bytes and a table of its lines.
 
 A place in a text is a byte offset everywhere in XLA Lens. Lines, and columns in whatever unit an editor counts, exist
-here and at the edge only. Lines end where the Language Server Protocol says: at ``\\n``, ``\\r\\n`` and ``\\r``.
+here and at the edge only. Lines end where the Language Server Protocol says: at ``\n``, ``\r\n`` and ``\r``.
 """
 
 import codecs
@@ -43,7 +43,8 @@ class Document:
 
     def line_span(self, row: int) -> tuple[int, int]:
         """Where a line starts and where it ends, without its line end. A row outside of the text counts as the nearest
-        in it."""
+        in it.
+        """
         starts = self.line_starts
         row = min(max(row, 0), len(starts) - 1)
         start = int(starts[row])

@@ -32,7 +32,8 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
 
 def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> int:
     """The byte offset of a position. As the protocol asks, a column past the end of the line counts as its end, and a
-    line past the end of the text as the end of the text. A column inside of a character counts as its start."""
+    line past the end of the text as the end of the text. A column inside of a character counts as its start.
+    """
     if row >= document.line_count:
         return len(document.data)
     start, end = document.line_span(row)
@@ -59,7 +60,7 @@ def decode(data: bytes) -> str:
 def _widths(data: bytes, encoding: Encoding) -> NDArray[np.int64]:
     """For each byte how many units wide the character is that it starts, 0 if it starts none."""
     array = np.frombuffer(data, np.uint8)
-    widths = ((array & 0xC0) != 0x80).astype(np.int64)
+    widths: NDArray[np.int64] = ((array & 0xC0) != 0x80).astype(np.int64)
     if encoding is Encoding.UTF16:
         widths += array >= 0xF0
     return widths

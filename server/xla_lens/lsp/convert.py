@@ -1,0 +1,106 @@
+"""Plain data to the types of the Language Server Protocol."""
+
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from xla_lens.features.hints import Hint
+from xla_lens.features.symbols import Symbol, SymbolKind
+from xla_lens.lsp.session import DumpSetState
+from xla_lens.model.findings import Finding, Severity
+from xla_lens.model.members import Member
+from xla_lens.model.places import Place
+from xla_lens.render.hints import hint_label
+from xla_lens.render.hover import kind_text
+from xla_lens.render.messages import message, related_message
+from xla_lens.render.numbers import human
+from xla_lens.text.edits import forward
+from xla_lens.text.positions import Encoding, to_position
+
+_SEVERITIES: Final = {
+    Severity.ERROR: lsp.DiagnosticSeverity.Error,
+    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
+    Severity.INFORMATION: lsp.DiagnosticSeverity.Information,
+    Severity.HINT: lsp.DiagnosticSeverity.Hint,
+}
+
+_SYMBOL_KINDS: Final = {
+    SymbolKind.SECTION: lsp.SymbolKind.Namespace,
+    SymbolKind.ALLOCATION: lsp.SymbolKind.Array,
+    SymbolKind.VALUE: lsp.SymbolKind.Variable,
+}
+
+
+class Converter:
+    """Places of one dump set to positions in the texts that the editor has now, which may be ahead of the analysis."""
+
+    def __init__(self, state: DumpSetState, encoding: Encoding) -> None:
+        self._state = state
+        self._encoding = encoding
+
+    def uri(self, member: Member) -> str:
+        """The address of a file, as the editor has it if it is open."""
+        path = Path(member.label)
+        opened = self._state.open.get(path)
+        return opened.uri if opened else path.as_uri()
+
+    def position(self, member: Member, offset: int) -> lsp.Position:
+        """Where a byte of an analysed file is."""
+        opened = self._state.open.get(Path(member.label))
+        document = member.document
+        if opened and opened.analysed is document:
+            document, offset = opened.document, forward(opened.edits, offset)
+        row, column = to_position(document, offset, self._encoding)
+        return lsp.Position(row, column)
+
+    def range(self, member: Member, start: int, end: int) -> lsp.Range:
+        """Where some bytes of an analysed file are."""
+        return lsp.Range(self.position(member, start), self.position(member, end))
+
+    def location(self, place: Place) -> lsp.Location:
+        """Where a place is."""
+        return lsp.Location(self.uri(place.member), self.range(place.member, place.start, place.end))
+
+    def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
+        """A finding, with its related places."""
+        place = finding.place
+        return lsp.Diagnostic(
+            range=self.range(place.member, place.start, place.end),
+            message=message(finding),
+            severity=_SEVERITIES[finding.severity],
+            code=finding.code.value,
+            source="xla-lens",
+            related_information=[
+                lsp.DiagnosticRelatedInformation(self.location(related.place), related_message(related.what))
+                for related in finding.related
+            ]
+            or None,
+        )
+
+    def hint(self, member: Member, hint: Hint) -> lsp.InlayHint:
+        """An inlay hint."""
+        return lsp.InlayHint(self.position(member, hint.offset), hint_label(hint.facts), padding_left=True)
+
+    def symbol(self, member: Member, symbol: Symbol) -> lsp.DocumentSymbol:
+        """An entry of the outline, with what is below."""
+        return lsp.DocumentSymbol(
+            name=symbol.name,
+            kind=_SYMBOL_KINDS[symbol.kind],
+            range=self.range(member, symbol.start, symbol.end),
+            selection_range=self.range(member, symbol.name_start, symbol.name_end),
+            detail=_detail(symbol),
+            children=[self.symbol(member, child) for child in symbol.children] or None,
+        )
+
+
+def _detail(symbol: Symbol) -> str:
+    parts = []
+    if symbol.size_bytes is not None:
+        parts.append(human(symbol.size_bytes))
+    if symbol.allocation_kind:
+        parts.append(kind_text(symbol.allocation_kind))
+    if symbol.count:
+        shown = len(symbol.children)
+        parts.append(f"the {shown:,} biggest of {symbol.count:,}" if 0 < shown < symbol.count else f"{symbol.count:,}")
+    return " · ".join(parts)

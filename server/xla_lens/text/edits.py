@@ -1,0 +1,33 @@
+"""Places carried over edits, between a text and a later one."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The bytes from `start` to `end` were replaced by `length` others."""
+
+    start: int
+    end: int
+    length: int
+
+
+def forward(edits: Iterable[Edit], offset: int) -> int:
+    """Where a place of the text before some edits is after them. A place that was replaced is where that began."""
+    for edit in edits:
+        if offset >= edit.end and offset != edit.start:
+            offset += edit.length - (edit.end - edit.start)
+        elif offset > edit.start:
+            offset = edit.start
+    return offset
+
+
+def backward(edits: Sequence[Edit], offset: int) -> int:
+    """Where a place of the text after some edits was before them. A place that is new was where the edit began."""
+    for edit in reversed(edits):
+        if offset >= edit.start + edit.length and offset != edit.start:
+            offset -= edit.length - (edit.end - edit.start)
+        elif offset > edit.start:
+            offset = edit.start
+    return offset
