@@ -82,6 +82,12 @@ module.exports = grammar({
     $._error_sentinel,
   ],
 
+  // Without a node of their own these cost no memory.
+  inline: $ => [
+    $._assignment_row, $._used_values_row, $._used_value_row, $._live_ranges_row, $._report_row,
+    $._attribute, $._by_size_columns, $._rule, $._message_end,
+  ],
+
   rules: {
     source_file: $ => repeat(choice(
       $.buffer_assignment, $._assignment_row,

@@ -6,6 +6,7 @@ asked for, and those beside them that have the same stem, is read.
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -93,35 +94,50 @@ def load_files(
 
     Raises `Cancelled`.
     """
+    kinds = {path: kind for kind, path in files.paths.items() if kind is not MemberKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
-    for kind, path in files.paths.items():
-        if kind is not MemberKind.HLO:
+    with ThreadPoolExecutor(1) as reader:
+        # While one file is parsed the next is read. The biggest tree comes before most tables and makes room for them.
+        order = sorted(kinds, key=lambda path: (path not in opened, -_size(path)))
+        texts = {path: reader.submit(_read, path, opened, known) for path in order}
+        for path, text in texts.items():
             try:
-                loaded[path] = _load_file(kind, path, opened.get(path), known.get(path), is_cancelled)
+                document, stamp = text.result()
             except OSError:
                 continue
+            before = known[path].member if path in known else None
+            if before and (before.document is document or before.document.data == document.data):
+                loaded[path] = LoadedFile(before, stamp)
+            else:
+                loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled), stamp)
     return loaded
 
 
-def _load_file(
-    kind: MemberKind,
-    path: Path,
-    document: Document | None,
-    known: LoadedFile | None,
-    is_cancelled: Callable[[], bool],
-) -> LoadedFile:
-    stamp = None
-    if document is None:
-        status = path.stat()
-        stamp = (status.st_mtime_ns, status.st_size)
-        if known and known.stamp == stamp:
-            return known
-        document = document_of_file(path.read_bytes())
-    if known and (known.member.document is document or known.member.document.data == document.data):
-        return LoadedFile(known.member, stamp)
+def _read(
+    path: Path, opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile]
+) -> tuple[Document, tuple[int, int] | None]:
+    if path in opened:
+        return opened[path], None
+    status = path.stat()
+    stamp = status.st_mtime_ns, status.st_size
+    if path in known and known[path].stamp == stamp:
+        return known[path].member.document, stamp
+    return document_of_file(path.read_bytes()), stamp
+
+
+def _parse(kind: MemberKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> Member:
     tree = parse_file(document.data, is_cancelled)
     columns = read_columns(tree, document.data, is_cancelled)
-    return LoadedFile(Member(kind, str(path), document, columns), stamp)
+    # The first who asks for a line should not have to wait until they are counted.
+    document.line_starts  # noqa: B018
+    return Member(kind, str(path), document, columns)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _siblings(stem: Path, opened: Mapping[Path, Document]) -> dict[MemberKind, Path]:

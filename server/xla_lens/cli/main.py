@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         status = run(options)
-        sys.stdout.flush()
+        # The server has closed it.
+        if not sys.stdout.closed:
+            sys.stdout.flush()
     except CannotRun as error:
         print(f"xla-lens: {error}", file=sys.stderr)
         return 2

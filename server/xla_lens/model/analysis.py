@@ -21,5 +21,6 @@ class Analysis:
 def analyse(members: Iterable[Member]) -> Analysis:
     """Analyses the files of one dump set. Never fails: what is missing or broken becomes a finding or a gap."""
     dump = join(members)
+    dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
     return Analysis(dump, memory, tuple(check(dump, memory)))

@@ -89,6 +89,12 @@ class DumpSet:
     peak_buffers: PeakBuffers
     stack_traces: StackTraces
 
+    def prepare(self) -> None:
+        """Derives all tables, so that whoever asks first does not have to wait for them."""
+        for name, attribute in vars(type(self)).items():
+            if isinstance(attribute, cached_property):
+                getattr(self, name)
+
     # ------------------------------------------------------------ values
 
     @cached_property

@@ -41,9 +41,13 @@ class Table:
     @classmethod
     def of(cls, rows: "array[int]") -> Self:
         """The table of rows that were written one after another."""
-        width = len(fields(cls))
-        columns = np.frombuffer(rows, np.int64).reshape(-1, width).T
+        columns = np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T
         return cls(*np.ascontiguousarray(columns))
+
+    @classmethod
+    def width(cls) -> int:
+        """How many columns there are."""
+        return len(fields(cls))
 
     def __len__(self) -> int:
         return len(self.start)
@@ -249,9 +253,10 @@ class FileColumns:
         """The tables of rows that were written one after another, by the name of the table. One that is not named has
         no rows.
         """
-        tables: dict[str, Any] = {
-            field.name: field.type.of(rows.get(field.name, array("q")))  # type: ignore[union-attr]
-            for field in fields(cls)
-            if field.name not in ("names", "indices")
-        }
+        tables: dict[str, Any] = {name: table.of(rows.get(name, array("q"))) for name, table in cls.tables().items()}
         return cls(tuple(names), tuple(indices), **tables)
+
+    @classmethod
+    def tables(cls) -> dict[str, type[Table]]:
+        """The types of the tables by their names."""
+        return {field.name: field.type for field in fields(cls) if isinstance(field.type, type)}

@@ -1,0 +1,5 @@
+[
+  (operands)
+  (block)
+  (metadata)
+] @fold

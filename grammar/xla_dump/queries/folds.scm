@@ -1,0 +1,17 @@
+[
+  (buffer_assignment)
+  (allocation)
+  (used_values)
+  (used_value)
+  (live_ranges)
+  (instruction_sequence)
+  (buffer_live_ranges)
+  (peak)
+  (stack_traces)
+  (allocations_by_size)
+  (allocations_with_values)
+  (report_allocation)
+  (memory_space)
+  (table)
+  (message)
+] @fold

@@ -1,0 +1,5 @@
+((instruction) @injection.content
+  (#set! injection.language "hlo"))
+
+((shape) @injection.content
+  (#set! injection.language "hlo"))
