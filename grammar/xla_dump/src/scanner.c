@@ -187,9 +187,11 @@ static bool match_human_size(Text *text) {
   Text start = *text;
   match(text, "-");
   if (text->at < text->end && is_digit(*text->at) && match_number(text)) {
-    if (text->at < text->end && *text->at && strchr("KMGTPE", *text->at)) text->at++;
-    match(text, "i");
     if (match(text, "B")) return true;
+    if (text->at < text->end && *text->at && strchr("KMGTPE", *text->at)) {
+      text->at++;
+      if (match(text, "iB")) return true;
+    }
   }
   *text = start;
   return false;
@@ -237,7 +239,6 @@ static bool match_shape(Text *text) {
   int depth = 0;
   for (; text->at < text->end; text->at++) {
     uint8_t c = *text->at;
-    if (c < ' ') return false;
     if (c == '(' || c == '[' || c == '{') depth++;
     if ((c == ')' || c == ']' || c == '}') && --depth < 0) return false;
   }
@@ -529,6 +530,9 @@ static enum TokenType kind_at_4(Text text) {
 }
 
 static enum TokenType line_kind(Text text, uint32_t indent) {
+  for (const uint8_t *at = text.at; at < text.end; at++) {
+    if (*at < ' ') return UNKNOWN_LINE; // XLA prints none
+  }
   switch (indent) {
     case 0: return kind_at_0(text);
     case 1: return kind_at_1(text);
@@ -657,21 +661,21 @@ static bool scan_frame_name(Scanner *scanner, TSLexer *lexer) {
   return give(lexer, FRAME_NAME);
 }
 
+// Called at every attribute of an allocation: does nothing where the grammar knows it.
 static bool scan_unknown_attribute(Scanner *scanner, TSLexer *lexer) {
   while (lexer->lookahead == ' ') skip(lexer);
   Line *line = &scanner->line;
   array_clear(line);
-  while (!at_line_end(lexer) && lexer->lookahead != ',' && lexer->lookahead != ':') {
+  bool is_marked = false;
+  for (; !at_line_end(lexer); advance(lexer)) {
+    if (!is_marked && (lexer->lookahead == ',' || lexer->lookahead == ':')) {
+      lexer->mark_end(lexer);
+      is_marked = true;
+    }
     array_push(line, narrow(lexer->lookahead));
-    advance(lexer);
   }
-  lexer->mark_end(lexer);
-  // Of `parameter 0, shape |...| at ...` only the first part is looked at here.
   Text text = text_of(line);
-  if (match(&text, "parameter ") || match(&text, "shape |") || match(&text, "output shape is |")) return false;
-  array_push(line, ':');
-  text = text_of(line);
-  return !match_known_attribute(&text) && give(lexer, UNKNOWN_ATTRIBUTE);
+  return is_marked && !match_known_attribute(&text) && give(lexer, UNKNOWN_ATTRIBUTE);
 }
 
 // ---------------------------------------------------------------- the instruction
@@ -804,8 +808,8 @@ bool tree_sitter_xla_dump_external_scanner_scan(void *payload, TSLexer *lexer, c
   Scanner *scanner = payload;
   if (!valid[ERROR_SENTINEL]) {
     if (valid[INSTRUCTION]) {
-      while (lexer->lookahead == ' ') skip(lexer);
-      if (!at_line_end(lexer) && lexer->lookahead != '\r') return scan_instruction(scanner, lexer);
+      while (lexer->lookahead == ' ' || lexer->lookahead == '\r') skip(lexer);
+      if (!at_line_end(lexer)) return scan_instruction(scanner, lexer);
     }
     if (valid[BRANCH]) return scan_branch(lexer);
     if (valid[FRAME_NAME]) return scan_frame_name(scanner, lexer);

@@ -4,9 +4,10 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from xla_lens.cli.sets import existing_path, load_sets
+from xla_lens.cli.sets import load_sets
 from xla_lens.model.findings import Code, Finding, Severity
 from xla_lens.model.places import Place
 from xla_lens.render.messages import message, related_message
@@ -22,7 +23,7 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         description="Verifies dumps. Exit status 0: no error or warning, 1: there are some, 2: could not run.",
         epilog=f"codes: {', '.join(Code)}",
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=existing_path, help="a file of a dump, or a folder")
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--select", metavar="CODES", type=_codes, help="report these codes only, separated by commas")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="leave these codes out")

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from xla_lens.cli.sets import existing_path, load_sets
+from xla_lens.cli.sets import load_sets
 from xla_lens.features.report import LiveSet, Report, ReportOptions, SpaceReport, report
 from xla_lens.render.numbers import counted, human, percent, shortened, space_name
 
@@ -26,7 +26,7 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show where the memory goes",
         description="Shows where the memory goes: totals, the true and the printed peak, and what is live at the peak.",
     )
-    parser.add_argument("path", metavar="PATH", type=existing_path, help="a file of a dump, or a folder of dumps")
+    parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(
         "--top", metavar="N", type=_count, help=f"so many values at the peak; default: {_TOP} as text, all as JSON"

@@ -1,6 +1,5 @@
 """The dump sets that a command was given, loaded one after another."""
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +20,6 @@ class LoadedSet:
     analysis: Analysis
 
 
-def existing_path(text: str) -> Path:
-    """The path of an argument; raises an argument error if nothing is there."""
-    path = Path(text)
-    try:
-        path.stat()
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{text}: {getattr(error, 'strerror', None) or error}") from error
-    return path
-
-
 def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
     """Loads the sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
     found: dict[Path, SetFiles] = {}
@@ -39,8 +28,8 @@ def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
             found.update({files.stem: files for files in find_sets(path)})
         except NotADump as error:
             raise CannotRun(str(error)) from error
-        except OSError as error:
-            raise CannotRun(f"{path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise CannotRun(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     for files in found.values():
         loaded = load_files(files, {}, {}, lambda: False)
         yield LoadedSet(files, analyse(file.member for file in loaded.values()))

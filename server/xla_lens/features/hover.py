@@ -8,13 +8,17 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import MemorySpace, live_values
+from xla_lens.model.members import MemberKind
+from xla_lens.model.memory import LiveBytes, MemorySpace, live_values
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo import TupleShape, parse_shape
 
 NEIGHBOURS: Final = 4
 """How many of the values on the same bytes are told, on each side in time."""
+
+FILL_PARTS: Final = 48
+"""How many parts of the schedule the fill of an allocation is told for."""
 
 LONGEST_LIST: Final = 8
 """How many values are told of what is born or dies at a step."""
@@ -62,7 +66,8 @@ class LiveRangeFacts:
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
     """A value. What the set does not tell is None. `logical_bytes` are those of the shape without padding;
-    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`.
+    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`. `missing` are the
+    files that would tell more.
     """
 
     id: int
@@ -82,6 +87,7 @@ class ValueFacts:
     op_name: str | None
     source_file: str | None
     source_line: int | None
+    missing: tuple[MemberKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,8 @@ class AllocationName:
 @dataclass(frozen=True, slots=True)
 class AllocationFacts:
     """An allocation. `peak_bytes` of it are live at once at most, first at `peak_step`; `live_at_space_peak` of them
-    when its memory space has its peak.
+    when its memory space has its peak. `fill` cuts the schedule into parts of equal length and tells the most bytes
+    of it that are live in each.
     """
 
     name: AllocationName
@@ -108,6 +115,7 @@ class AllocationFacts:
     peak_step: int | None
     live_at_space_peak: int
     space_peak_step: int | None
+    fill: tuple[int, ...]
     largest: tuple[ValueName, ...]
 
 
@@ -209,6 +217,7 @@ def value_facts(analysis: Analysis, value: int) -> ValueFacts:
         op_name=instruction.op_name if instruction else None,
         source_file=instruction.source_file if instruction else None,
         source_line=instruction.source_line if instruction else None,
+        missing=dump.missing,
     )
 
 
@@ -228,7 +237,7 @@ def _end(dump: DumpSet, value: int) -> tuple[End, str | None]:
     values, end = dump.values, int(dump.values.end_step[value])
     allocation, used_value = int(values.allocation[value]), int(values.used_value[value])
     kind = Kind(int(dump.allocations.kind[allocation])) if allocation != NONE else Kind(0)
-    if len(dump.schedule) and end >= int(dump.schedule.step.max()):
+    if dump.last_step is not None and end >= dump.last_step:
         if Kind.MAYBE_LIVE_OUT in kind:
             return End.OUTPUT, None
         if Kind.PARAMETER in kind:
@@ -313,8 +322,18 @@ def _allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
         peak_step=live.peak_step,
         live_at_space_peak=live.at(space_peak) if space_peak is not None else 0,
         space_peak_step=space_peak,
+        fill=_fill(dump, live),
         largest=_largest(dump, values, LONGEST_LIST),
     )
+
+
+def _fill(dump: DumpSet, live: LiveBytes) -> tuple[int, ...]:
+    last = dump.last_step
+    if last is None or live.peak_step is None:
+        return ()
+    bounds = np.linspace(0, last + 1, min(FILL_PARTS, last + 1) + 1).astype(np.int64)
+    parts = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    return tuple(live.most_between(start, end - 1) for start, end in parts)
 
 
 def _header_shape(dump: DumpSet, allocation: int) -> str | None:

@@ -89,6 +89,18 @@ class DumpSet:
     peak_buffers: PeakBuffers
     stack_traces: StackTraces
 
+    @property
+    def missing(self) -> tuple[MemberKind, ...]:
+        """The files of which nothing is there. A set of before 2026 has all in one; a release of 2020 has no live
+        ranges.
+        """
+        parts = {
+            MemberKind.BUFFER_ASSIGNMENT: self.assignment,
+            MemberKind.VALUES: self.used,
+            MemberKind.LIVE_RANGE: self.live,
+        }
+        return tuple(kind for kind, member in parts.items() if member is None)
+
     def prepare(self) -> None:
         """Derives all tables, so that whoever asks first does not have to wait for them."""
         for name, attribute in vars(type(self)).items():
@@ -240,6 +252,11 @@ class DumpSet:
     @cached_property
     def _schedule_order(self) -> Column:
         return np.argsort(self.schedule.step, kind="stable")
+
+    @cached_property
+    def last_step(self) -> int | None:
+        """The last step at which an instruction runs, None without a schedule."""
+        return int(self.schedule.step.max()) if len(self.schedule) else None
 
     def schedule_row(self, step: int) -> int:
         """The row of the schedule that has a step, NONE if none has."""

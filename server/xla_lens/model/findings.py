@@ -83,6 +83,9 @@ def _unknown_lines(dump: DumpSet) -> Iterator[Finding]:
         document, unknown = member.document, member.columns.unknown_lines
         if not document.data or document.data.isspace():
             yield Finding(Code.SYNTAX, Severity.ERROR, Place(member, 0, 0), {"what": "empty"})
+        elif not member.columns.has_rows():
+            yield Finding(Code.SYNTAX, Severity.ERROR, Place(member, 0, len(document.data)), {"what": "nothing"})
+            continue
         if not len(unknown):
             continue
         rows = document.line_starts.searchsorted(unknown.start, "right") - 1

@@ -35,6 +35,11 @@ class LiveBytes:
         """The bytes live at each of some steps."""
         return np.append(self.live_bytes, 0)[self.steps.searchsorted(steps, "right") - 1]
 
+    def most_between(self, first: int, last: int) -> int:
+        """The most bytes live at any step between two, both included."""
+        places = self.steps.searchsorted((first, last), "right")
+        return int(np.append(self.at(first), self.live_bytes[places[0] : places[1]]).max())
+
     @property
     def peak_step(self) -> int | None:
         """The first step with the most live bytes, None if nothing is ever live."""

@@ -16,11 +16,18 @@ from xla_lens.features.hover import (
     ValueFacts,
     ValueName,
 )
+from xla_lens.model.members import MemberKind
 from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
 from xla_lens.syntax.columns import Kind
 
 _LONGEST_SHAPE: Final = 160
 _LONGEST_NAME: Final = 200
+_BARS: Final = " ▁▂▃▄▅▆▇█"
+_MISSING: Final = {
+    MemberKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
+    MemberKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
+    MemberKind.LIVE_RANGE: "live ranges (`-live-range.txt`): when it is live is not known",
+}
 
 
 def hover_markdown(facts: Hover) -> str:
@@ -76,7 +83,7 @@ def _value(facts: ValueFacts) -> Iterator[str]:
         yield f"- at offset {facts.offset:,} of {allocation}, memory space {_space(facts.color)}"
     if facts.live_range:
         yield from _live_range(facts.live_range)
-    else:
+    elif MemberKind.LIVE_RANGE not in facts.missing:
         yield "- no live range: it takes part in the reserved bytes only"
     if facts.live_at_peak and facts.size_bytes is not None:
         share = percent(facts.size_bytes, facts.peak_bytes)
@@ -92,6 +99,8 @@ def _value(facts: ValueFacts) -> Iterator[str]:
     if facts.source_file:
         line = f":{facts.source_line}" if facts.source_line is not None else ""
         yield f"- source {code(facts.source_file + line)}"
+    for kind in facts.missing:
+        yield f"- the set has no {_MISSING[kind]}"
 
 
 def _padding(facts: ValueFacts) -> str:
@@ -162,9 +171,16 @@ def _allocation(facts: AllocationFacts) -> Iterator[str]:
             f"- at the peak of {_space(facts.color)}, step {facts.space_peak_step}: {human(facts.live_at_space_peak)} "
             f"live, {human(size - facts.live_at_space_peak)} idle"
         )
+        if len(facts.fill) > 1 and size:
+            yield f"- fill over time `{''.join(_bar(part, size) for part in facts.fill)}`"
     yield f"- {counted(facts.values, 'value')}{', the biggest:' if facts.values else ''}"
     for value in facts.largest:
         yield f"  - {_value_name(value)}"
+
+
+def _bar(part: int, whole: int) -> str:
+    """A part as the height of a bar; nothing is only shown as nothing."""
+    return _BARS[min(len(_BARS) - 1, -(-part * (len(_BARS) - 1) // whole))]
 
 
 # ---------------------------------------------------------------- steps and the peak

@@ -52,8 +52,10 @@ def _syntax(finding: Finding) -> str:
     match finding.facts["what"]:
         case "empty":
             return "The file is empty."
+        case "nothing":
+            return "Nothing in this file is part of a dump."
         case "part":
-            return "This part of the line is unknown. It may be from a newer release of XLA."
+            return "This part of the line is unknown: edited, or from a newer release of XLA."
         case _:
             lines = int(finding.facts["lines"])
             subject = "This line is" if lines == 1 else f"These {lines:,} lines are"

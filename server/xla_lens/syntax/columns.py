@@ -256,6 +256,10 @@ class FileColumns:
         tables: dict[str, Any] = {name: table.of(rows.get(name, array("q"))) for name, table in cls.tables().items()}
         return cls(tuple(names), tuple(indices), **tables)
 
+    def has_rows(self) -> bool:
+        """Whether there is anything that the grammar knows."""
+        return any(len(getattr(self, name)) for name in self.tables() if name != "unknown_lines")
+
     @classmethod
     def tables(cls) -> dict[str, type[Table]]:
         """The types of the tables by their names."""
