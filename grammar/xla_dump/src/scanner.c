@@ -70,8 +70,8 @@ enum TokenType {
   ERROR_SENTINEL,
 };
 
-// The characters above ASCII that the format itself uses, each as one byte of a `Line`.
-enum { OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
+// What a character is as one byte of a `Line`: itself, or one of these. The format itself uses four above ASCII.
+enum { CONTROL = 1, OTHER = 0x80, VERTICAL, TEE, CORNER, DASH };
 
 enum {
   MAX_DIGITS = 18,         // more would not fit into 64 bits
@@ -95,7 +95,8 @@ static bool at_end(TSLexer *lexer) { return lexer->lookahead == 0 && lexer->eof(
 static bool at_line_end(TSLexer *lexer) { return lexer->lookahead == '\n' || at_end(lexer); }
 
 static uint8_t narrow(int32_t character) {
-  if (character >= 0 && character < 0x80) return (uint8_t)character;
+  if (character < 0) return CONTROL; // not UTF-8
+  if (character < 0x80) return (uint8_t)character;
   switch (character) {
     case 0x2502: return VERTICAL; // │
     case 0x251C: return TEE;      // ├
@@ -711,13 +712,7 @@ static bool step_literal(TSLexer *lexer, Nesting *nesting, const char *literal) 
   return !*literal;
 }
 
-static void step_line_end(TSLexer *lexer, Nesting *nesting) {
-  if (lexer->lookahead == '\r') step(lexer, nesting);
-  if (lexer->lookahead == '\n') step(lexer, nesting);
-}
-
-// Whether a value's header, glued to the instruction before it, starts here: `<8 fusion @0>`, and on the next line its
-// positions.
+// Whether a value's header, glued to the instruction before it, starts here: `<8 fusion @0>` and the end of the line.
 static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting) {
   Line *line = &scanner->line;
   array_clear(line);
@@ -730,9 +725,7 @@ static bool step_glued_value(Scanner *scanner, TSLexer *lexer, Nesting *nesting)
     step(lexer, nesting);
   }
   Text text = text_of(line);
-  if (!match_value(&text) || !match_end(&text)) return false;
-  step_line_end(lexer, nesting);
-  return step_literal(lexer, nesting, " positions:");
+  return match_value(&text) && match_end(&text);
 }
 
 // Whether a line that starts here cannot belong to an instruction.

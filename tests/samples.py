@@ -1,0 +1,123 @@
+"""The dumps that tests run on, and how they point into them."""
+
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xla_lens.files import SetFiles, find_set, load_files
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.syntax.tree import parse_file
+from xla_lens.syntax.walk import read_columns
+from xla_lens.text.document import Document
+
+ROOT = Path(__file__).parent.parent
+DUMPS = Path(__file__).parent / "dumps"
+SHARED_DUMPS = Path(os.environ.get("XLA_LENS_DUMPS", ROOT.parent / "shared" / "dumps"))
+
+needs_shared_dumps = pytest.mark.skipif(
+    not (SHARED_DUMPS / "FACTS.jsonl").is_file(),
+    reason=f"needs the full collection of dumps in {os.path.relpath(SHARED_DUMPS, ROOT)}",
+)
+
+SEED = DUMPS / "seeds" / "001_491faa5ce21a17c6.txt"
+"""One file with everything, from 2022."""
+
+SPLIT = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"))
+"""Three files, from 2026."""
+
+TPU = next(DUMPS.glob("tpu-v5e2x2-*/host_offload/module_0000*-buffer-assignment.txt"))
+"""Three files with several memory spaces."""
+
+
+def never() -> bool:
+    """Nobody cancels a test's work."""
+    return False
+
+
+def facts(folder: Path) -> list[dict[str, Any]]:
+    """What an independent line parser found in each dump set of a folder."""
+    return [json.loads(line) for line in (folder / "FACTS.jsonl").read_text().splitlines()]
+
+
+def dump_files(folder: Path) -> list[Path]:
+    """All files of dumps in a folder, HLO modules left out."""
+    return sorted(path for path in folder.rglob("*.txt") if not path.name.endswith("_optimizations.txt"))
+
+
+def assignments() -> list[Path]:
+    """One file of each dump set that the tests bring along."""
+    return [DUMPS / fact["file"] for fact in facts(DUMPS)]
+
+
+@cache
+def big_dumps(folder: Path) -> Path:
+    """The big dumps, unpacked below a folder."""
+    for archive in sorted((SHARED_DUMPS / "big").glob("*.tar.xz")):
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+    return folder
+
+
+@cache
+def analysis_of(path: Path) -> Analysis:
+    """The analysis of the dump set of a file."""
+    return analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
+
+
+def member(text: bytes, kind: MemberKind = MemberKind.BUFFER_ASSIGNMENT) -> Member:
+    """A file with a text."""
+    document = Document(text)
+    return Member(kind, str(Path("test.txt").absolute()), document, read_columns(parse_file(text, never), text, never))
+
+
+def analysis_of_text(text: str) -> Analysis:
+    """The analysis of a dump in one file."""
+    return analyse([member(text.encode())])
+
+
+def mark(analysis: Analysis, marked: str) -> tuple[Member, Mention | None]:
+    """What is mentioned at a mark: a line that stands once in the dump, and a line with a `^` below the place."""
+    line, mark_line = (part for part in marked.strip("\n").split("\n"))
+    column = mark_line.index("^")
+    for file in analysis.dump.members:
+        text = b"\n" + file.document.data + b"\n"
+        found = text.count(b"\n" + line.encode() + b"\n")
+        if found:
+            assert found == 1, f"{line!r} stands {found} times in {file.label}"
+            offset = text.index(b"\n" + line.encode() + b"\n") + len(line[:column].encode())
+            return file, mention_at(analysis.dump, file, offset)
+    raise AssertionError(f"{line!r} is not in the dump")
+
+
+def lines_with_marks(analysis: Analysis, places: list[Any]) -> str:
+    """Places as text: each line, and below it a mark under the place."""
+    return "\n".join(_lines_with_mark(place) for place in places)
+
+
+def _lines_with_mark(place: Any) -> str:
+    document = place.member.document
+    start, end = document.line_span(document.row(place.start))
+    line = document.data[start:end].decode()
+    before = document.data[start : place.start].decode()
+    width = len(document.data[place.start : min(place.end, end)].decode())
+    return f"{line}\n{' ' * len(before)}{'^' * width}"
+
+
+def set_files(path: Path) -> SetFiles:
+    """The files of the set of a path."""
+    return find_set(path)
+
+
+def damaged(text: bytes) -> Iterator[tuple[int, bytes]]:
+    """A dump with one line replaced by something else, for each line; with the number of that line."""
+    lines = text.splitlines(keepends=True)
+    for number in range(len(lines)):
+        yield number, b"".join([*lines[:number], b"?!\n", *lines[number + 1 :]])
