@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from samples import ROOT
 from tree_sitter import Language, Parser
 
+from samples import ROOT
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _LANGUAGES = {"xla_dump": XLA_DUMP, "hlo": HLO}

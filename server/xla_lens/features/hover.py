@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.members import MemberKind
 from xla_lens.model.memory import LiveBytes, MemorySpace, live_values
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
@@ -378,6 +378,7 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
     printed = dump.peak_buffers.size_bytes[first : first + count]
     listed = dump.value_of_peak_buffer[first : first + count]
     color = np.where(listed != NONE, values.color[listed], 0) if len(values) else np.zeros(count, np.int64)
+    is_element = (listed != NONE) & (np.append(values.index, NONE)[listed] > EMPTY_INDEX)
     live = live_values(dump, step)
     ended = np.flatnonzero((values.end_step == step - 1) & (values.slice != NONE) & (values.live_range != NONE))
     return PeakFacts(
@@ -386,7 +387,7 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
         other_space_bytes=sum(printed[color != 0].tolist()),
         assigned_bytes=sum(values.size_bytes[live[values.slice[live] != NONE]].tolist()),
         died_before_bytes=sum(values.size_bytes[ended].tolist()),
-        is_whole_tuples=bool(count) and bool(np.all(dump.peak_buffers.index[first : first + count] == NONE)),
+        is_whole_tuples=bool(np.any(is_element & (dump.peak_buffers.index[first : first + count] == NONE))),
         spaces=tuple(
             SpacePeak(
                 space.color,

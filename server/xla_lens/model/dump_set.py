@@ -36,7 +36,7 @@ _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, Peak
 
 _KEPT_INSTRUCTIONS = 1024
 
-_EMPTY_INDEX = 0
+EMPTY_INDEX = 0
 """The number of the index `{}`, in a file and in a set."""
 
 
@@ -175,7 +175,7 @@ class DumpSet:
         for value in reversed(live.tolist()):
             defined.setdefault(int(self.values.name[value]), []).append(value)
         for name in names.tolist():
-            yield defined[name].pop() if defined.get(name) else self.value_at(name, _EMPTY_INDEX)
+            yield defined[name].pop() if defined.get(name) else self.value_at(name, EMPTY_INDEX)
 
     def value_of_id(self, number: int) -> int:
         """The value with an id, NONE if there is none."""
@@ -206,7 +206,7 @@ class DumpSet:
 
     def _keys(self, name: Column, index: Column) -> Column:
         """One number for a name and an index; no index counts as `{}`."""
-        return name * len(self.indices) + np.maximum(index, _EMPTY_INDEX)
+        return name * len(self.indices) + np.maximum(index, EMPTY_INDEX)
 
     def shape(self, value: int) -> bytes | None:
         """The shape of a value with its layout, None if it is in no allocation."""
@@ -340,7 +340,7 @@ def join(members: Iterable[Member]) -> DumpSet:
     used = _holder(ordered, "used_values")
     live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
     names: dict[bytes, int] = {}
-    indices: dict[bytes, int] = {b"{}": _EMPTY_INDEX}
+    indices: dict[bytes, int] = {b"{}": EMPTY_INDEX}
     numbered = {
         id(member): (_numbers(member.columns.names, names), _numbers(member.columns.indices, indices))
         for member in ordered

@@ -173,7 +173,8 @@ def _allocation(facts: AllocationFacts) -> Iterator[str]:
         )
         if len(facts.fill) > 1 and size:
             yield f"- fill over time `{''.join(_bar(part, size) for part in facts.fill)}`"
-    yield f"- {counted(facts.values, 'value')}{', the biggest:' if facts.values else ''}"
+    rest = ", the biggest" if facts.values > len(facts.largest) else ""
+    yield f"- {counted(facts.values, 'value')}{rest}{':' if facts.largest else ''}"
     for value in facts.largest:
         yield f"  - {_value_name(value)}"
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-import tree_sitter_xla_dump
 from tree_sitter import Language, Node, Parser, Point, Tree
+
+import tree_sitter_xla_dump
 
 XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
 HLO: Final = Language(tree_sitter_xla_dump.language_hlo())

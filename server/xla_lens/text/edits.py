@@ -16,7 +16,7 @@ class Edit:
 def forward(edits: Iterable[Edit], offset: int) -> int:
     """Where a place of the text before some edits is after them. A place that was replaced is where that began."""
     for edit in edits:
-        if offset >= edit.end and offset != edit.start:
+        if offset >= edit.end:
             offset += edit.length - (edit.end - edit.start)
         elif offset > edit.start:
             offset = edit.start
@@ -26,7 +26,7 @@ def forward(edits: Iterable[Edit], offset: int) -> int:
 def backward(edits: Sequence[Edit], offset: int) -> int:
     """Where a place of the text after some edits was before them. A place that is new was where the edit began."""
     for edit in reversed(edits):
-        if offset >= edit.start + edit.length and offset != edit.start:
+        if offset >= edit.start + edit.length:
             offset -= edit.length - (edit.end - edit.start)
         elif offset > edit.start:
             offset = edit.start

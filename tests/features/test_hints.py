@@ -1,0 +1,94 @@
+"""Inlay hints."""
+
+from pathlib import Path
+
+from samples import SEED, TPU, analysis_of, analysis_of_text
+from xla_lens.features.hints import hints
+from xla_lens.model.analysis import Analysis
+from xla_lens.render.hints import hint_label
+
+
+def check(analysis: Analysis, part: str, expected: str) -> None:
+    """The text of some lines with the hints in it, in brackets."""
+    for member in analysis.dump.members:
+        text = member.document.data.decode()
+        if part in text:
+            start = text.index(part)
+            found = hints(analysis, member, start, start + len(part), 100)
+            for hint in sorted(found, key=lambda hint: -hint.offset):
+                text = f"{text[: hint.offset]} [{hint_label(hint.facts)}]{text[hint.offset :]}"
+            assert text[start:].startswith(expected.strip("\n"))
+            return
+    raise AssertionError(part)
+
+
+def _part(path: Path, first: str, last: str) -> str:
+    text = path.read_text()
+    start = text.index(first)
+    return text[start : text.index(last, start) + len(last)]
+
+
+def test_one_memory_space() -> None:
+    check(
+        analysis_of(SEED),
+        _part(SEED, "  InstructionSequence:", "(peak):"),
+        """
+  InstructionSequence:
+    0:param.1 [320.0 KiB live]
+    1:bitcast.1 [320.0 KiB live]
+    2:param [320.0 KiB live]
+    3:fusion [576.0 KiB live]
+    4:cublas-gemm.1 [580.0 KiB live ◀ peak]
+    5:negate.0 [324.0 KiB live]
+    6:tuple [324.0 KiB live]
+  BufferLiveRange:
+    param{}:0-7 [256.0 KiB]
+    param.1{}:0-7 [64.0 KiB]
+    negate.0{}:5-7 [4.0 KiB]
+    tuple{}:6-7 [8 B]
+    cublas-gemm.1{}:4-5 [4.0 KiB]
+    fusion{}:3-4 [256.0 KiB]
+  Live ranges at 5 (peak): [true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)]
+""",
+    )
+
+
+def test_several_memory_spaces() -> None:
+    live = next(TPU.parent.glob("*roundtrip*-live-range.txt"))
+    check(
+        analysis_of(TPU),
+        _part(live, "    3:copy-start\n", "    8:fusion.2"),
+        """
+    3:copy-start [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]
+    4:copy-done [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
+    5:copy-start.1 [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
+    6:copy-done.1 [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
+    7:copy-done.2 [default 8.00 MiB, vmem 4.00 MiB, smem 4 B]
+    8:fusion.2 [default 12.00 MiB, vmem 4.00 MiB ◀ peak of default]
+""",
+    )
+
+
+def test_values_in_their_allocation() -> None:
+    check(
+        analysis_of(SEED),
+        _part(SEED, "allocation 2:", "offset=0): (f32[64,16]{1,0})"),
+        """
+allocation 2: 0x399bf70, size 4096, maybe-live-out:
+ value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 5-7]
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0} [live 4-5]
+allocation 3: 0x399c020, size 8, output shape is |(f32[64,16])|, maybe-live-out:
+ value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0}) [live 6-7]
+""",
+    )
+
+
+def test_a_printed_peak_that_is_the_peak_has_no_hint() -> None:
+    text = SEED.read_text().replace("Live ranges at 5", "Live ranges at 4")
+    check(analysis_of_text(text), "  Live ranges at 4 (peak):", "  Live ranges at 4 (peak):\n")
+
+
+def test_a_limit_cuts_them() -> None:
+    analysis = analysis_of(SEED)
+    member = analysis.dump.members[0]
+    assert len(hints(analysis, member, 0, 10_000, 2)) == 2 + 2 + 2 + 1

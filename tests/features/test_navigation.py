@@ -1,0 +1,202 @@
+"""Where definition, declaration and type definition go from each kind of mention."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignments, lines_with_marks, mark
+from xla_lens.features.navigation import declaration, definition, type_definition
+from xla_lens.features.references import references
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import MemberKind
+from xla_lens.model.mentions import Mention, Role, Value, mention_at
+
+
+def check(analysis: Analysis, marked: str, **expected: str) -> None:
+    """Where the named features lead from a marked place: lines, with marks below the places in them."""
+    _, mention = mark(analysis, marked)
+    assert mention is not None
+    found = {
+        "definition": definition(analysis.dump, mention, 100),
+        "declaration": declaration(analysis.dump, mention),
+        "type_definition": type_definition(analysis.dump, mention),
+    }
+    for feature, places in expected.items():
+        assert lines_with_marks(analysis, found[feature]) == places.strip("\n"), feature
+
+
+_HEADER = """
+<4 cublas-gemm.1 @0>
+^^^^^^^^^^^^^^^^^^^^
+"""
+
+_ROW = """
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^^^^^^
+"""
+
+_ALLOCATION = """
+allocation 2: 0x399bf70, size 4096, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+"""
+
+
+def _instruction(name: str, operand: str) -> str:
+    """The line that quotes an instruction of the seed, with a mark below one of its operands."""
+    start = f" from instruction:%{name} = "
+    line = next(line for line in SEED.read_text().splitlines() if line.startswith(start))
+    return f"{line}\n{' ' * line.index(f'%{operand}', len(start))}^"
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        " value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}\n           ^",
+        " value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}\n                   ^",
+        " value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}\n                                 ^",
+        "  cublas-gemm.1, operand 1\n     ^",
+        "  negate.0, operand 0\n            ^",
+        "    cublas-gemm.1{}:4-5\n     ^",
+        "    cublas-gemm.1: 4096 bytes\n     ^",
+        "    4:cublas-gemm.1\n         ^",
+        _instruction("negate.0", "cublas-gemm.1"),
+    ],
+    ids=[
+        "name in the allocation",
+        "end of the value in the allocation",
+        "size in the allocation",
+        "instruction that uses another value",
+        "operand of a use",
+        "live range",
+        "printed peak without indices",
+        "schedule",
+        "operand in the text of an instruction",
+    ],
+)
+def test_from_a_value(marked: str) -> None:
+    check(analysis_of(SEED), marked, definition=_HEADER, declaration=_ROW, type_definition=_ALLOCATION)
+
+
+def test_from_the_header_of_a_value_to_its_row() -> None:
+    marked = "<4 cublas-gemm.1 @0>\n  ^"
+    check(analysis_of(SEED), marked, definition=_ROW, declaration=_ROW, type_definition=_ALLOCATION)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "    1:bitcast.1\n       ^",
+        "  bitcast.1\n   ^",
+        "  bitcast.1, operand 0\n   ^",
+        _instruction("cublas-gemm.1", "bitcast.1"),
+    ],
+)
+def test_an_alias_means_the_value_whose_bytes_it_shows(marked: str) -> None:
+    header = """
+<1 param.1 @0>
+^^^^^^^^^^^^^^
+"""
+    check(analysis_of(SEED), marked, definition=header)
+
+
+def test_from_the_header_of_an_allocation_to_its_values() -> None:
+    marked = "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n           ^"
+    rows = """
+ value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^^^^^^
+"""
+    check(analysis_of(SEED), marked, definition=rows, declaration=_ALLOCATION, type_definition=_ALLOCATION)
+
+
+def test_from_an_allocation_in_a_report_to_its_header() -> None:
+    analysis = analysis_of(next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt")))
+    marked = """
+      128B(100%);         0B; allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
+                                    ^
+"""
+    header = """
+allocation 1: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+"""
+    check(analysis, marked, definition=header, declaration=header, type_definition=header)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "    5:negate.0\n    ^",
+        "  Live ranges at 5 (peak):\n        ^",
+        "    cublas-gemm.1{}:4-5\n                      ^",
+    ],
+    ids=["schedule", "printed peak", "end of a live range"],
+)
+def test_from_a_step_to_its_instruction(marked: str) -> None:
+    entry = """
+    5:negate.0
+      ^^^^^^^^
+"""
+    check(analysis_of(SEED), marked, definition=entry, declaration=entry, type_definition="")
+
+
+def test_a_name_without_a_value_goes_to_its_entry_in_the_schedule() -> None:
+    text = (
+        SEED.read_text()
+        .replace("    3:fusion", "    3:after-all")
+        .replace("  fusion, operand 0", "  after-all, operand 0")
+    )
+    entry = """
+    3:after-all
+      ^^^^^^^^^
+"""
+    check(
+        analysis_of_text(text), "  after-all, operand 0\n   ^", definition=entry, declaration=entry, type_definition=""
+    )
+
+
+@pytest.mark.parametrize("marked", ["BufferAssignment:\n    ^", "Used values:\n  ^", "  InstructionSequence:\n     ^"])
+def test_what_means_nothing_leads_nowhere(marked: str) -> None:
+    assert mark(analysis_of(SEED), marked)[1] is None
+
+
+def test_a_name_in_the_stack_trace() -> None:
+    analysis = analysis_of(next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt")))
+    marked = """
+      └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)
+            ^
+"""
+    row = """
+ value: <78 tuple.1{} @0> (size=88,offset=0): (f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, /*index=5*/f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, f32[24,24]{1,0}, /*index=10*/f32[24,24]{1,0})
+        ^^^^^^^^^^^^^^^^^
+"""  # noqa: E501
+    check(analysis, marked, declaration=row)
+
+
+def test_across_the_files_of_a_set() -> None:
+    analysis = analysis_of(SPLIT)
+    for value in range(len(analysis.dump.values)):
+        mention = Mention(Value(value), Role.SLICE, 0, 0)
+        found = (
+            definition(analysis.dump, mention, 10),
+            declaration(analysis.dump, mention),
+            type_definition(analysis.dump, mention),
+        )
+        assert [[place.member.kind for place in places] for places in found] == [
+            [MemberKind.VALUES],
+            [MemberKind.BUFFER_ASSIGNMENT],
+            [MemberKind.BUFFER_ASSIGNMENT],
+        ]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_every_reference_of_a_value_means_it(path: Path) -> None:
+    """But for operands that read an element of a tuple, which name the tuple, and for the entry of the schedule, which
+    names what it defines at the top."""
+    dump = analysis_of(path).dump
+    for value in range(len(dump.values)):
+        for place in references(dump, Value(value), 1000):
+            mention = mention_at(dump, place.member, place.end)
+            assert mention is not None
+            if mention.role not in (Role.INSTRUCTION_TEXT, Role.SCHEDULE):
+                assert mention.target == Value(value), (dump.value_label(value), mention)

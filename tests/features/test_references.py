@@ -1,0 +1,132 @@
+"""Everywhere that something is mentioned."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, analysis_of, assignments, lines_with_marks, mark
+from xla_lens.features.references import references
+from xla_lens.model.mentions import Value, mention_at
+from xla_lens.syntax.columns import NONE
+
+
+def check(path: Path, marked: str, expected: str) -> None:
+    """The references from a marked place, as lines with marks."""
+    analysis = analysis_of(path)
+    _, mention = mark(analysis, marked)
+    assert mention is not None
+    assert lines_with_marks(analysis, references(analysis.dump, mention.target, 100)) == expected.strip("\n")
+
+
+def test_of_a_value() -> None:
+    check(
+        SEED,
+        "    cublas-gemm.1{}:4-5\n     ^",
+        """
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^^^^^^
+<4 cublas-gemm.1 @0>
+^^^^^^^^^^^^^^^^^^^^
+  cublas-gemm.1
+  ^^^^^^^^^^^^^
+  negate.0, operand 0
+  ^^^^^^^^^^^^^^^^^^^
+    cublas-gemm.1{}:4-5
+    ^^^^^^^^^^^^^^^
+    cublas-gemm.1: 4096 bytes
+    ^^^^^^^^^^^^^^^^^^^^^^^^^
+    4:cublas-gemm.1
+      ^^^^^^^^^^^^^
+ from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" op_name="parallelize(func_shard_parallel)/neg" source_file="test_auto_sharding_basic.py" source_line=53}
+                                                                     ^^^^^^^^^^^^^^
+""",  # noqa: E501
+    )
+
+
+def test_of_a_value_that_a_tuple_passes_on() -> None:
+    found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
+    text = lines_with_marks(analysis_of(SEED), found)
+    assert (
+        """
+ from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)
+                                                                   ^^^^^^^^^
+"""
+        in f"\n{text}\n"
+    )
+
+
+def test_of_an_allocation() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
+    check(
+        path,
+        "allocation 1: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:\n   ^",
+        """
+allocation 1: size 64, parameter 0, shape |f32[16]| at ShapeIndex {}:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ value: <4 x.1 @0> (size=64,offset=0): f32[16]{0}
+        ^^^^^^^^^^
+      128B(100%);         0B; allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_of_a_step() -> None:
+    check(
+        SEED,
+        "    5:negate.0\n    ^",
+        """
+    5:negate.0
+      ^^^^^^^^
+    negate.0{}:5-7
+    ^^^^^^^^^^^^^^
+    cublas-gemm.1{}:4-5
+    ^^^^^^^^^^^^^^^^^^^
+  Live ranges at 5 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_limit_cuts_them() -> None:
+    analysis = analysis_of(SEED)
+    assert len(references(analysis.dump, Value(0), 3)) == 3
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_every_operand_that_names_a_value_is_among_its_references(path: Path) -> None:
+    dump = analysis_of(path).dump
+    if dump.used is None:
+        return
+    for row in range(len(dump.used_values)):
+        text = dump.instruction_text(row)
+        instruction = dump.instruction(int(dump.used_values.name[row])) if text else None
+        for operand in instruction.operands if instruction else ():
+            start = int(dump.used_values.instruction_start[row]) + operand.start
+            mention = mention_at(dump, dump.used, start)
+            if mention and isinstance(mention.target, Value):
+                spans = [(place.start, place.member) for place in references(dump, mention.target, 1000)]
+                assert (start, dump.used) in spans, (text, operand)
+
+
+def test_all_mentions_of_a_set_are_found() -> None:
+    """A value of the set in three files, against a search of the text."""
+    dump = analysis_of(SPLIT).dump
+    value = dump.value_at(dump.name_number(b"x.1"), NONE)
+    found = {(place.member.kind.value, place.start) for place in references(dump, Value(value), 1000)}
+    expected = set()
+    for member in dump.members:
+        for mention in re.finditer(rb"(?<![\w.%-])x\.1(?![\w.-])|%x\.1(?![\w.-])", member.document.data):
+            line_start = member.document.data.rfind(b"\n", 0, mention.start()) + 1
+            if member.document.data[line_start : mention.start()].endswith(b"from instruction: "):
+                continue  # its own name, at the start of its own text
+            start = mention.start()
+            if member.document.data[start - 1 : start] == b" " and b"<" in member.document.data[line_start:start]:
+                start = member.document.data.rfind(b"<", line_start, start)
+            expected.add((member.kind.value, start))
+    uses = {(kind, start) for kind, start in found if (kind, start) not in expected}
+    assert expected <= found
+    assert all(b", operand " in dump.used.document.data[start : start + 200].split(b"\n")[0] for _, start in uses)  # type: ignore[union-attr]

@@ -1,0 +1,94 @@
+"""The outline of files."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, SPLIT, analysis_of, assignments
+from xla_lens.features.symbols import Symbol, document_symbols
+
+
+def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:
+    lines = [
+        f"{indent}{symbol.name} {symbol.size_bytes if symbol.size_bytes is not None else ''}".rstrip()
+        + "\n"
+        + _text(symbol.children, indent + "  ")
+        for symbol in symbols
+    ]
+    return "".join(lines)
+
+
+def test_one_file() -> None:
+    analysis = analysis_of(SEED)
+    assert (
+        _text(document_symbols(analysis.dump, analysis.dump.members[0], 100))
+        == """\
+BufferAssignment 593928
+  allocation 0 262144
+    param 262144
+  allocation 1 65536
+    param.1 65536
+  allocation 2 4096
+    negate.0 4096
+    cublas-gemm.1 4096
+  allocation 3 8
+    tuple{} 8
+  allocation 4 262144
+    fusion 262144
+Used values
+  param 262144
+  param.1 65536
+  negate.0 4096
+  tuple{} 8
+  cublas-gemm.1 4096
+  fusion 262144
+HloLiveRange (max 7)
+  InstructionSequence
+  BufferLiveRange
+  Live ranges at 5 (peak) 335872
+    param 262144
+    param.1 65536
+    negate.0 4096
+    cublas-gemm.1 4096
+"""
+    )
+
+
+def test_a_limit_keeps_the_biggest_in_the_order_of_the_text() -> None:
+    analysis = analysis_of(SEED)
+    assignment, used, live = document_symbols(analysis.dump, analysis.dump.members[0], 2)
+    assert [child.name for child in assignment.children] == ["allocation 0", "allocation 4"]
+    assert [child.name for child in used.children] == ["param", "fusion"]
+    assert (assignment.count, used.count) == (5, 6)
+    assert [child.count for child in live.children] == [7, 6, 4]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_each_entry_lies_within_the_one_above(path: Path) -> None:
+    analysis = analysis_of(path)
+    for member in analysis.dump.members:
+        symbols = document_symbols(analysis.dump, member, 1000)
+        assert symbols or not len(member.columns.sections)
+        for symbol in symbols:
+            _check(symbol, 0, len(member.document.data))
+
+
+def _check(symbol: Symbol, start: int, end: int) -> None:
+    assert start <= symbol.start <= symbol.name_start <= symbol.name_end <= symbol.end <= end
+    assert symbol.name
+    for child in symbol.children:
+        _check(child, symbol.start, symbol.end)
+
+
+def test_the_files_of_a_set_have_their_own_parts() -> None:
+    analysis = analysis_of(SPLIT)
+    names = {
+        member.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, member, 10)]
+        for member in analysis.dump.members
+    }
+    assert names == {
+        "buffer-assignment": ["BufferAssignment"],
+        "values": ["Used values"],
+        "live-range": ["HloLiveRange (max 40)"],
+        "memory-usage-report": ["Memory Space: default (color=0)"],
+    }

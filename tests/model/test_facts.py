@@ -1,0 +1,88 @@
+"""The numbers of each dump set, against those that an independent line parser computed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, SHARED_DUMPS, analysis_of, big_dumps, facts, needs_shared_dumps
+from xla_lens.model.analysis import Analysis
+
+
+def _own_facts(analysis: Analysis, file: str) -> dict[str, Any]:
+    dump = analysis.dump
+    has_peak = len(dump.peaks) > 0
+    step = int(dump.peaks.step[0]) if has_peak else None
+    spaces = []
+    for space in analysis.memory.spaces:
+        fact: dict[str, Any] = {"color": space.color, "reserved_bytes": space.reserved_bytes}
+        if step is not None:
+            fact |= {
+                "peak_live_bytes": space.peak_live_bytes,
+                "peak_step": space.peak_step,
+                "live_bytes_at_printed_peak": space.live.at(step),
+            }
+        spaces.append(fact)
+    return {
+        "file": file,
+        "allocations": len(dump.allocations),
+        "values": len(dump.values),
+        "instructions": len(dump.schedule),
+        "reserved_bytes": sum(space.reserved_bytes for space in analysis.memory.spaces),
+        "printed": {
+            "total_bytes": int(dump.totals.size_bytes[0]),
+            "peak_step": step,
+            "peak_bytes": int(dump.peak_buffers.size_bytes.sum()) if has_peak else None,
+        },
+        "memory_spaces": spaces,
+    }
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_facts(fact: dict[str, Any]) -> None:
+    assert _own_facts(analysis_of(DUMPS / fact["file"]), fact["file"]) == fact
+
+
+@needs_shared_dumps
+def test_facts_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
+    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
+    expected = facts(SHARED_DUMPS)
+    for fact in expected:
+        path = SHARED_DUMPS / fact["file"]
+        # Not through the cache of `analysis_of`: all of these together are big.
+        assert _own_facts(analysis_of.__wrapped__(path if path.is_file() else big / fact["file"]), fact["file"]) == fact
+    assert len(expected) == 286
+
+
+@pytest.mark.parametrize("path", [DUMPS / fact["file"] for fact in facts(DUMPS)], ids=lambda path: path.parent.name)
+def test_live_bytes_are_those_of_a_count_byte_by_byte(path: Path) -> None:
+    """The definition, taken literally: at each step the bytes that some live slice covers."""
+    analysis = analysis_of(path)
+    values = analysis.dump.values
+    placed = [row for row in range(len(values)) if values.slice[row] >= 0 and values.live_range[row] >= 0]
+    ends = [int(values.end_step[row]) for row in placed]
+    for space in analysis.memory.spaces:
+        peak = 0
+        for step in range(0, max(ends, default=0) + 2, max(1, max(ends, default=0) // 60)):
+            covered = _covered(analysis, placed, space.color, step)
+            assert space.live.at(step) == covered
+            peak = max(peak, covered)
+        assert peak <= space.peak_live_bytes
+        if space.peak_step is not None:
+            assert _covered(analysis, placed, space.color, space.peak_step) == space.peak_live_bytes
+            assert space.live.at(space.peak_step - 1) < space.peak_live_bytes
+
+
+def _covered(analysis: Analysis, placed: list[int], color: int, step: int) -> int:
+    values = analysis.dump.values
+    intervals = sorted(
+        (int(values.allocation[row]), int(values.offset[row]), int(values.offset[row] + values.size_bytes[row]))
+        for row in placed
+        if values.color[row] == color and values.start_step[row] <= step <= values.end_step[row]
+    )
+    covered, reached = 0, (-1, 0)
+    for allocation, start, end in intervals:
+        low = max(start, reached[1]) if allocation == reached[0] else start
+        covered += max(0, end - low)
+        reached = (allocation, max(end, reached[1]) if allocation == reached[0] else end)
+    return covered

@@ -1,0 +1,157 @@
+"""The columns of a file, against a line parser of regular expressions written for this test alone."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, dump_files, never
+from xla_lens.syntax.columns import NONE, FileColumns, Kind
+from xla_lens.syntax.tree import Cancelled, parse_file
+from xla_lens.syntax.walk import read_columns
+
+_FILES = dump_files(DUMPS)
+
+
+def _columns(text: bytes) -> FileColumns:
+    return read_columns(parse_file(text, never), text, never)
+
+
+def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
+    return columns.names[name].decode() + (columns.indices[index].decode() if index != NONE else "")
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+def test_rows_are_those_of_the_text(path: Path) -> None:
+    text = path.read_text()
+    columns = _columns(text.encode())
+    slices = columns.slices
+    assert [
+        (
+            slices.id[row],
+            _named(columns, slices.name[row], slices.index[row]),
+            slices.size_bytes[row],
+            slices.offset[row],
+        )
+        for row in range(len(slices))
+    ] == [
+        (int(number), name, int(size), int(offset))
+        for number, name, size, offset in re.findall(
+            r"^ value: <(\d+) ([^ >]+).*?> \(size=(\d+),offset=(\d+)\)", text, re.MULTILINE
+        )
+    ]
+    uses = columns.uses
+    assert [
+        (_named(columns, uses.name[row]), uses.operand[row], _named(columns, uses.name[row], uses.index[row]))
+        for row in range(len(uses))
+    ] == [
+        (name, int(operand), name + index)
+        for name, operand, index in re.findall(r"^  (\S+), operand (\d+)(?: (\{.*\}))?$", text, re.MULTILINE)
+    ]
+    ranges = columns.live_ranges
+    assert [
+        (_named(columns, ranges.name[row], ranges.index[row]), ranges.start_step[row], ranges.end_step[row])
+        for row in range(len(ranges))
+    ] == [
+        (name, int(start), int(end))
+        for name, start, end in re.findall(r"^    (\S+\{[\d,]*\}):(\d+)-(\d+)$", text, re.MULTILINE)
+    ]
+    schedule = columns.schedule
+    assert [(schedule.step[row], _named(columns, schedule.name[row])) for row in range(len(schedule))] == [
+        (int(step), name) for step, name in re.findall(r"^    (\d+):(\S+)$", text, re.MULTILINE)
+    ]
+    peak = columns.peak_buffers
+    assert [
+        (_named(columns, peak.name[row], peak.index[row]), peak.size_bytes[row], peak.cumulative_bytes[row])
+        for row in range(len(peak))
+    ] == [
+        (name, int(size), int(cumulative or NONE))
+        for name, size, cumulative in re.findall(
+            r"^    (\S+): (\d+) bytes(?: \(cumulative: (\d+) bytes\))?$", text, re.MULTILINE
+        )
+    ]
+    headers = re.findall(r"^allocation (\d+):(?: 0x\w+,)? size (\d+)(?:,.*)?:$", text, re.MULTILINE)
+    assert list(zip(columns.allocations.index, columns.allocations.size_bytes, strict=True)) == [
+        (int(index), int(size)) for index, size in headers
+    ]
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+def test_used_values_are_those_of_the_text(path: Path) -> None:
+    text = path.read_text()
+    columns = _columns(text.encode())
+    used = columns.used_values
+    # A header may be glued to the instruction before it.
+    headers = re.findall(r"<(\d+) [^<\n]*>\n positions:", text)
+    assert used.id.tolist() == [int(number) for number in headers]
+    for row in range(len(used)):
+        start, end = used.instruction_start[row], used.instruction_end[row]
+        name = _named(columns, used.name[row])
+        first = used.first_position[row]
+        assert _named(columns, columns.positions.name[first]) == name
+        if start != NONE:
+            quoted = text.encode()[start:end]
+            assert quoted.startswith(f"%{name} = ".encode())
+            assert quoted[-1:] in (b")", b"}", b"]", b'"') or quoted[-1:].isalnum()
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(DUMPS)))
+def test_tables_are_in_the_order_of_the_file(path: Path) -> None:
+    columns = _columns(path.read_bytes())
+    for name in columns.tables():
+        table = getattr(columns, name)
+        assert all(len(getattr(table, field.name)) == len(table) for field in fields(table))
+        assert (table.start <= table.end).all()
+        if name != "sections":
+            assert (table.start[1:] >= table.end[:-1]).all(), name
+
+
+def test_allocations_tell_what_they_are_for() -> None:
+    columns = _columns(
+        b"allocation 0: size 8, color 1, page 0, parameter 2, shape |(f32[2])| at ShapeIndex {0,1}, "
+        b"output shape is |f32[2]|, maybe-live-out:\n"
+        b"allocation 1: 0xab, size 4, thread-local:\n value: <1 a @0> (size=4,offset=0): f32[]\n"
+        b"allocation ?: size 4:\n value: <2 b @0> (size=4,offset=0): f32[]\n"
+    )
+    table = columns.allocations
+    assert table.color.tolist() == [1, 0, NONE]
+    assert table.kind.tolist() == [Kind.PARAMETER | Kind.OUTPUT | Kind.MAYBE_LIVE_OUT, Kind.THREAD_LOCAL, NONE]
+    assert (table.parameter[0], columns.indices[table.parameter_index[0]]) == (2, b"{0,1}")
+    assert table.index.tolist() == [0, 1, NONE]
+    assert table.slice_count.tolist() == [0, 1, 1]
+    assert columns.slices.allocation.tolist() == [1, 2]
+
+
+def test_stack_traces_know_their_depth() -> None:
+    path = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
+    text = path.read_bytes()
+    traces = _columns(text).stack_traces
+    names = [text[start:end].decode() for start, end in zip(traces.name_start, traces.name_end, strict=True)]
+    assert traces.depth.tolist() == [0] + [1] * 12
+    assert "jit(f)/new\nline\ttab/dot_general" in names
+    assert "jit(f)/├── fake (50.0%, total: 4 bytes, current: 4 bytes, remaining: 0 bytes)/dot_general" in names
+    assert traces.current_bytes.sum() == 27736
+
+
+def test_depths_of_a_tree_with_branches_that_have_ended() -> None:
+    text = """\
+    main (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
+      ├── a (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
+      │   └── b (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
+      │       └── c (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
+      └── d (1.0%, total: 9 bytes, current: 0 bytes, remaining: 9 bytes)
+          └── e (1.0%, total: 1 574 940 bytes, current: 0 bytes, remaining: 9 bytes)
+""".encode()
+    traces = _columns(text).stack_traces
+    assert traces.depth.tolist() == [0, 1, 2, 3, 1, 2]
+    assert traces.total_bytes[-1] == 1574940
+
+
+def test_work_can_be_cancelled() -> None:
+    text = b"  a: 1 bytes\n  b\n" * 50_000
+    with pytest.raises(Cancelled):
+        parse_file(text, lambda: True)
+    tree = parse_file(text, never)
+    with pytest.raises(Cancelled):
+        read_columns(tree, text, lambda: True)

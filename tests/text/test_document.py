@@ -1,0 +1,109 @@
+"""Lines, positions and edits, against plain Python on texts."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xla_lens.text.document import Document, document_of_file
+from xla_lens.text.edits import Edit, backward, forward
+from xla_lens.text.positions import Encoding, decode, encode, to_offset, to_position
+
+_texts = st.text(st.sampled_from("aé名🚀\n\r\ud800\t"), max_size=30)
+_encodings = st.sampled_from(list(Encoding))
+
+
+def _lines(text: str) -> list[str]:
+    return re.split("\r\n|\r|\n", text)
+
+
+def _units(text: str, encoding: Encoding) -> int:
+    match encoding:
+        case Encoding.UTF8:
+            return len(encode(text))
+        case Encoding.UTF16:
+            return len(text.encode("utf-16-le", "surrogatepass")) // 2
+        case Encoding.UTF32:
+            return len(text)
+
+
+@given(_texts)
+def test_lines_end_where_the_protocol_says(text: str) -> None:
+    document = Document(encode(text))
+    spans = [document.line_span(row) for row in range(document.line_count)]
+    assert [document.data[start:end] for start, end in spans] == [encode(line) for line in _lines(text)]
+
+
+@given(_texts, _encodings)
+def test_positions_and_offsets_are_inverse(text: str, encoding: Encoding) -> None:
+    document = Document(encode(text))
+    for row, line in enumerate(_lines(text)):
+        start, _ = document.line_span(row)
+        for column in range(len(line) + 1):
+            offset = start + len(encode(line[:column]))
+            position = (row, _units(line[:column], encoding))
+            assert to_position(document, offset, encoding) == position
+            assert to_offset(document, *position, encoding) == offset
+
+
+@given(_texts, _encodings, st.integers(0, 40), st.integers(0, 40))
+def test_a_position_outside_counts_as_the_nearest(text: str, encoding: Encoding, row: int, column: int) -> None:
+    document = Document(encode(text))
+    offset = to_offset(document, row, column, encoding)
+    if row >= document.line_count:
+        assert offset == len(document.data)
+    else:
+        start, end = document.line_span(row)
+        assert start <= offset <= end
+        assert _units(_lines(text)[row], encoding) > column or offset == end
+
+
+def test_a_position_inside_of_a_character_counts_as_its_start() -> None:
+    document = Document(encode("🚀x"))
+    assert to_offset(document, 0, 1, Encoding.UTF16) == 0
+    assert to_offset(document, 0, 2, Encoding.UTF16) == 4
+
+
+@given(_texts, st.integers(0, 30), st.integers(0, 30), _texts)
+def test_an_edit_carries_the_lines_over(text: str, start: int, length: int, inserted: str) -> None:
+    before = text[:start]
+    after = text[start + length :]
+    first, last = len(encode(before)), len(encode(text)) - len(encode(after))
+    document = Document(encode(text))
+    document.line_starts  # noqa: B018
+    edited = document.replaced(first, max(first, last), encode(inserted))
+    assert edited.data == encode(before) + encode(inserted) + encode(after)
+    assert edited.line_starts.tolist() == Document(edited.data).line_starts.tolist()
+
+
+@given(st.binary(max_size=40))
+def test_a_file_that_is_not_utf8_is_read_as_editors_do(data: bytes) -> None:
+    document = document_of_file(data)
+    assert document.data.decode() == data.decode("utf-8", "replace")
+    assert decode(data) == data.decode("utf-8", "replace")
+
+
+_edits = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5), st.integers(0, 5)), max_size=5)
+
+
+@given(st.integers(1, 60), _edits)
+def test_places_outside_of_edits_are_carried_over_and_back(length: int, raw: list[tuple[int, int, int]]) -> None:
+    """Each byte that survives all edits keeps its identity; the table below follows it one by one."""
+    identities: list[int | None] = list(range(length))
+    edits = []
+    for start, removed, inserted in raw:
+        first, last = min(start, len(identities)), min(start + removed, len(identities))
+        identities[first:last] = [None] * inserted
+        edits.append(Edit(first, last, inserted))
+    for now, before in enumerate(identities):
+        if before is not None:
+            assert backward(edits, now) == before
+            assert forward(edits, before) == now
+        assert 0 <= backward(edits, now) <= length
+
+
+@pytest.mark.parametrize("encoding", Encoding)
+def test_an_empty_text_has_one_line(encoding: Encoding) -> None:
+    assert to_position(Document(b""), 0, encoding) == (0, 0)
+    assert to_offset(Document(b""), 5, 5, encoding) == 0
