@@ -1,0 +1,314 @@
+"""The server as editors see it: over standard input and output, with the capabilities of three editors."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_lsp
+from lsprotocol import types as lsp
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+
+from samples import DUMPS, SEED, SPLIT, TPU
+
+_CLIENTS = ["visual_studio_code", "neovim", "emacs"]
+_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
+
+
+@pytest_lsp.fixture(
+    params=_CLIENTS, config=ClientServerConfig(server_command=[sys.executable, "-m", "xla_lens", "server"])
+)
+async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> AsyncIterator[None]:
+    capabilities = client_capabilities(request.param)
+    await lsp_client.initialize_session(lsp.InitializeParams(capabilities=capabilities))
+    yield
+    await lsp_client.shutdown_session()
+
+
+def _open(client: LanguageClient, path: Path, text: str | None = None, version: int = 1) -> str:
+    uri = path.as_uri()
+    text = path.read_text() if text is None else text
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "xla-dump", version, text)))
+    return uri
+
+
+def _units(client: LanguageClient, text: str) -> int:
+    """The width of a text in what client and server count in."""
+    general = client.capabilities.general
+    offered = (general.position_encodings if general else None) or [lsp.PositionEncodingKind.Utf16]
+    if offered[0] == lsp.PositionEncodingKind.Utf8:
+        return len(text.encode())
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _at(client: LanguageClient, text: str, line: str, word: str) -> lsp.Position:
+    """The position of a word in a line that stands once in a text."""
+    rows = [row for row, found in enumerate(text.split("\n")) if found == line]
+    assert len(rows) == 1, line
+    return lsp.Position(rows[0], _units(client, line[: line.index(word)]))
+
+
+def _shown(client: LanguageClient, location: lsp.Location, text: str | None = None) -> str:
+    """The text of a location."""
+    text = text if text is not None else Path(location.uri.removeprefix("file://")).read_text()
+    line = text.split("\n")[location.range.start.line]
+    assert location.range.start.line == location.range.end.line
+    units = [_units(client, line[:column]) for column in range(len(line) + 1)]
+    return line[units.index(location.range.start.character) : units.index(location.range.end.character)]
+
+
+async def _diagnostics(client: LanguageClient, uri: str) -> list[str]:
+    """The codes of the diagnostics that come next for a document."""
+    await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+    return [str(diagnostic.code) for diagnostic in client.diagnostics[uri]]
+
+
+async def _until(client: LanguageClient, uri: str, codes: list[str]) -> None:
+    """Waits for certain diagnostics of a document."""
+    while [str(diagnostic.code) for diagnostic in client.diagnostics.get(uri, [])] != codes:
+        await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
+
+
+def _position_params(uri: str, position: lsp.Position) -> tuple[lsp.TextDocumentIdentifier, lsp.Position]:
+    return lsp.TextDocumentIdentifier(uri), position
+
+
+async def test_a_dump_in_one_file(client: LanguageClient) -> None:
+    text = SEED.read_text()
+    uri = _open(client, SEED)
+    place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
+
+    hover = await client.text_document_hover_async(lsp.HoverParams(*place))
+    assert hover is not None
+    assert isinstance(hover.contents, lsp.MarkupContent)
+    assert hover.contents.value.startswith("`cublas-gemm.1` (value 4) · **4.0 KiB**\n")
+    assert hover.range is not None
+    assert _shown(client, lsp.Location(uri, hover.range), text) == "cublas-gemm.1{}"
+
+    answers = {
+        "definition": await client.text_document_definition_async(lsp.DefinitionParams(*place)),
+        "declaration": await client.text_document_declaration_async(lsp.DeclarationParams(*place)),
+        "type": await client.text_document_type_definition_async(lsp.TypeDefinitionParams(*place)),
+    }
+    shown = {
+        name: [_shown(client, location) for location in locations if isinstance(location, lsp.Location)]
+        for name, locations in answers.items()
+        if isinstance(locations, list)
+    }
+    assert shown == {
+        "definition": ["<4 cublas-gemm.1 @0>"],
+        "declaration": ["<4 cublas-gemm.1 @0>"],
+        "type": ["allocation 2: 0x399bf70, size 4096, maybe-live-out:"],
+    }
+    found = await client.text_document_references_async(
+        lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
+    )
+    assert [_shown(client, location) for location in found or []] == [
+        "<4 cublas-gemm.1 @0>",
+        "<4 cublas-gemm.1 @0>",
+        "cublas-gemm.1",
+        "negate.0, operand 0",
+        "cublas-gemm.1{}",
+        "cublas-gemm.1: 4096 bytes",
+        "cublas-gemm.1",
+        "%cublas-gemm.1",
+    ]
+    assert await _diagnostics_now(client, uri) == []
+
+
+async def _diagnostics_now(client: LanguageClient, uri: str) -> list[str]:
+    """The diagnostics of a document: they were sent before any answer about it."""
+    await client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(uri), lsp.Position(0, 0)))
+    return [str(diagnostic.code) for diagnostic in client.diagnostics[uri]]
+
+
+async def test_jumps_across_the_files_of_a_set(client: LanguageClient) -> None:
+    live = next(TPU.parent.glob("*roundtrip*-live-range.txt"))
+    text = live.read_text()
+    uri = _open(client, live)
+    place = _position_params(uri, _at(client, text, "    copy-start.1{0}:5-8", "start"))
+    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
+    declaration = await client.text_document_declaration_async(lsp.DeclarationParams(*place))
+    assert isinstance(definition, list)
+    assert isinstance(declaration, list)
+    assert [
+        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location)) for location in definition
+    ] == [("-buffer-assignment-values.txt", "<19 copy-start.1{0} @0>")]
+    assert [
+        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location)) for location in declaration
+    ] == [("-buffer-assignment.txt", "<19 copy-start.1{0} @0>")]
+    found = await client.text_document_references_async(
+        lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
+    )
+    assert len({location.uri for location in found or []}) == 3
+
+
+async def test_hints_and_outline(client: LanguageClient) -> None:
+    uri = _open(client, SEED)
+    document = lsp.TextDocumentIdentifier(uri)
+    lines = SEED.read_text().split("\n")
+    hints = await client.text_document_inlay_hint_async(
+        lsp.InlayHintParams(document, lsp.Range(lsp.Position(0, 0), lsp.Position(len(lines), 0)))
+    )
+    labels = {lines[hint.position.line][: hint.position.character]: hint.label for hint in hints or []}
+    assert labels["    4:cublas-gemm.1"] == "580.0 KiB live ◀ peak"
+    assert labels["  Live ranges at 5 (peak):"] == "true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)"
+    symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
+    assert [symbol.name for symbol in symbols or []] == ["BufferAssignment", "Used values", "HloLiveRange (max 7)"]
+
+
+async def test_edits_are_followed(client: LanguageClient) -> None:
+    text = SEED.read_text()
+    uri = _open(client, SEED)
+    document = lsp.VersionedTextDocumentIdentifier(2, uri)
+    row = text.split("\n").index("Total bytes used: 593928 (580.0KiB)")
+    last_digit = lsp.Range(lsp.Position(row, 23), lsp.Position(row, 24))
+    await _until(client, uri, [])
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(document, [lsp.TextDocumentContentChangePartial(last_digit, "0")])
+    )
+    await _until(client, uri, ["total-mismatch"])
+    diagnostic = client.diagnostics[uri][0]
+    assert (diagnostic.range.start, diagnostic.severity) == (lsp.Position(row, 0), lsp.DiagnosticSeverity.Error)
+    changes = [
+        lsp.TextDocumentContentChangePartial(last_digit, "8"),
+        lsp.TextDocumentContentChangePartial(lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)), "\n\n"),
+    ]
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(3, uri), changes)
+    )
+    # What is asked right after an edit is answered for the text as it is now.
+    place = _position_params(uri, _at(client, "\n\n" + text, "    cublas-gemm.1{}:4-5", "gemm"))
+    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
+    assert isinstance(definition, list)
+    assert [
+        _shown(client, location, "\n\n" + text) for location in definition if isinstance(location, lsp.Location)
+    ] == ["<4 cublas-gemm.1 @0>"]
+    await _until(client, uri, [])
+    whole = lsp.TextDocumentContentChangeWholeDocument("nothing of a dump")
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(4, uri), [whole])
+    )
+    await _until(client, uri, ["syntax"])
+
+
+async def test_positions_behind_wide_characters(client: LanguageClient) -> None:
+    text = _NAMES.read_text()
+    uri = _open(client, _NAMES)
+    row = next(row for row, line in enumerate(text.split("\n")) if "🚀" in line)
+    line = text.split("\n")[row]
+    await _until(client, uri, [])
+    end = _units(client, line)
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(
+            lsp.VersionedTextDocumentIdentifier(2, uri),
+            [lsp.TextDocumentContentChangePartial(lsp.Range(lsp.Position(row, end - 1), lsp.Position(row, end)), "?")],
+        )
+    )
+    await _until(client, uri, ["syntax"])
+    found = client.diagnostics[uri][0].range
+    assert found.start == lsp.Position(row, _units(client, "      ├── "))
+    assert found.end == lsp.Position(row, end)
+
+
+async def test_documents_that_are_on_no_disk(client: LanguageClient, tmp_path: Path) -> None:
+    for uri in ((tmp_path / "gone-buffer-assignment.txt").as_uri(), "untitled:Untitled-1"):
+        client.text_document_did_open(
+            lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri, "xla-dump", 1, SEED.read_text()))
+        )
+        place = _position_params(uri, _at(client, SEED.read_text(), "    cublas-gemm.1{}:4-5", "gemm"))
+        assert await client.text_document_hover_async(lsp.HoverParams(*place))
+
+
+async def test_an_open_document_counts_instead_of_its_file(client: LanguageClient, tmp_path: Path) -> None:
+    for path in SPLIT.parent.glob("module_0000*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assignment = tmp_path / SPLIT.name
+    values = Path(str(assignment).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
+    uri = _open(client, assignment, assignment.read_text().replace("size 56, ", "size 57, ", 1))
+    await _until(client, uri, [])
+    # The size is one more than the total says; which stands in another file.
+    await _until(client, values.as_uri(), ["total-mismatch"])
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    await _until(client, values.as_uri(), [])
+
+
+@pytest.mark.parametrize("text", ["", "\0", "\n", "x" * 100_000, "\ud800", "HloModule jit_f\n", "a\r\nb\rc"])
+async def test_documents_that_are_no_dumps(client: LanguageClient, tmp_path: Path, text: str) -> None:
+    uri = _open(client, tmp_path / "a-buffer-assignment.txt", text.encode("utf-8", "replace").decode())
+    await _until(client, uri, ["syntax"])
+    place = _position_params(uri, lsp.Position(0, 0))
+    assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
+    assert await client.text_document_definition_async(lsp.DefinitionParams(*place)) is None
+    assert not await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0]))
+
+
+async def test_lines_may_end_with_crlf(client: LanguageClient, tmp_path: Path) -> None:
+    text = SEED.read_text()
+    uri = _open(client, tmp_path / "crlf-buffer-assignment.txt", text.replace("\n", "\r\n"))
+    place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
+    definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
+    assert isinstance(definition, list)
+    assert [_shown(client, location, text) for location in definition if isinstance(location, lsp.Location)] == [
+        "<4 cublas-gemm.1 @0>"
+    ]
+    await _until(client, uri, [])
+
+
+async def test_a_document_that_is_not_open_has_no_answers(client: LanguageClient) -> None:
+    place = _position_params(SEED.as_uri(), lsp.Position(1, 1))
+    assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
+    assert await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(place[0])) is None
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(place[0]))
+    change = lsp.TextDocumentContentChangeWholeDocument("x")
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(1, place[0].uri), [change])
+    )
+    assert await client.text_document_hover_async(lsp.HoverParams(*place)) is None
+
+
+async def test_positions_outside_of_the_text_have_answers(client: LanguageClient) -> None:
+    uri = _open(client, SEED)
+    for position in (lsp.Position(0, 9999), lsp.Position(9999, 0), lsp.Position(9999, 9999)):
+        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position))) is None
+
+
+async def test_diagnostics_go_when_the_last_document_is_closed(client: LanguageClient, tmp_path: Path) -> None:
+    uri = _open(client, tmp_path / "x-buffer-assignment.txt", "BufferAssignment:\n?\n")
+    await _until(client, uri, ["syntax"])
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    await _until(client, uri, [])
+
+
+async def test_documents_closed_and_changed_while_they_load(client: LanguageClient, tmp_path: Path) -> None:
+    text = SEED.read_text()
+    for number in range(30):
+        path = tmp_path / f"{number % 3}-buffer-assignment.txt"
+        uri = _open(client, path, text, version=1)
+        change = lsp.TextDocumentContentChangePartial(
+            lsp.Range(lsp.Position(number, 0), lsp.Position(number, 1)), "é\n"
+        )
+        client.text_document_did_change(
+            lsp.DidChangeTextDocumentParams(lsp.VersionedTextDocumentIdentifier(2, uri), [change])
+        )
+        if number % 2:
+            client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    last = _open(client, tmp_path / "last-buffer-assignment.txt", text)
+    place = _position_params(last, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
+    assert await client.text_document_hover_async(lsp.HoverParams(*place))
+
+
+@pytest.mark.parametrize("client", ["visual_studio_code"], indirect=True)
+@pytest.mark.parametrize("path", [SEED, SPLIT, TPU, _NAMES], ids=lambda path: path.name[:40])
+async def test_every_request_at_every_line(client: LanguageClient, path: Path) -> None:
+    text = path.read_text()
+    uri = _open(client, path)
+    for row, line in enumerate(text.split("\n")):
+        for column in range(0, len(line) + 1, 9):
+            place = _position_params(uri, lsp.Position(row, column))
+            await client.text_document_hover_async(lsp.HoverParams(*place))
+            await client.text_document_definition_async(lsp.DefinitionParams(*place))
+            await client.text_document_references_async(
+                lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
+            )
