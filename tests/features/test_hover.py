@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, mark, member
-from xla_lens.features.hover import PeakFacts, hover, peak_facts
+from xla_lens.features.hover import hover
+from xla_lens.features.hover.facts import PeakFacts
+from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import MemberKind
 from xla_lens.model.mentions import mention_at

@@ -5,6 +5,7 @@ under it. No handler knows anything of dumps, and none takes longer than its fea
 """
 
 import logging
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -38,6 +39,8 @@ LIMIT: Final = 10_000
 
 SYMBOL_LIMIT: Final = 1_000
 """Entries below one part of an outline, at most: editors draw all of it at once."""
+
+_SWITCH_SECONDS: Final = 0.001
 
 DIAGNOSTIC_LIMIT: Final = 1_000
 """Diagnostics of one file, at most: editors show no more."""
@@ -163,6 +166,8 @@ def serve(address: tuple[str, int] | None) -> int:
     exit or the connection ends; gives the exit status.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # Each message passes between threads several times. Beside a load, each pass waits for this long.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     server = create_server()
     if address:
         server.start_tcp(*address)

@@ -5,19 +5,18 @@ buffer assignment and among the used values), and by a position, a name and an i
 missing is NONE everywhere.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
+from xla_lens.model.lookup import first_rows, found, taken
 from xla_lens.model.members import Member, MemberKind
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
     Column,
-    FileColumns,
     LiveRangeHeaders,
     LiveRanges,
     PeakBuffers,
@@ -31,8 +30,6 @@ from xla_lens.syntax.columns import (
     Uses,
 )
 from xla_lens.syntax.hlo import Instruction, parse_instruction
-
-_Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
 
 _KEPT_INSTRUCTIONS = 1024
 
@@ -115,18 +112,18 @@ class DumpSet:
         slices, used = self.slices, self.used_values
         readable = np.flatnonzero(used.id != NONE)
         ids = np.union1d(slices.id, used.id[readable])
-        slice_row = _first_rows(ids, slices.id, np.arange(len(slices)))
-        used_row = _first_rows(ids, used.id[readable], readable)
-        name = np.where(slice_row != NONE, _taken(slices.name, slice_row), _taken(used.name, used_row))
-        index = np.where(slice_row != NONE, _taken(slices.index, slice_row), _taken(used.index, used_row))
-        live_range = _first_rows(
+        slice_row = first_rows(ids, slices.id, np.arange(len(slices)))
+        used_row = first_rows(ids, used.id[readable], readable)
+        name = np.where(slice_row != NONE, taken(slices.name, slice_row), taken(used.name, used_row))
+        index = np.where(slice_row != NONE, taken(slices.index, slice_row), taken(used.index, used_row))
+        live_range = first_rows(
             self._keys(name, index),
             self._keys(self.live_ranges.name, self.live_ranges.index),
             np.arange(len(self.live_ranges)),
         )
-        allocation = _taken(slices.allocation, slice_row)
-        color = _taken(self.allocations.color, allocation)
-        printed_color = np.where(slice_row != NONE, _taken(slices.color, slice_row), _taken(used.color, used_row))
+        allocation = taken(slices.allocation, slice_row)
+        color = taken(self.allocations.color, allocation)
+        printed_color = np.where(slice_row != NONE, taken(slices.color, slice_row), taken(used.color, used_row))
         return Values(
             id=ids,
             name=name,
@@ -136,21 +133,21 @@ class DumpSet:
             live_range=live_range,
             allocation=allocation,
             color=np.where(color != NONE, color, np.maximum(printed_color, 0)),
-            offset=_taken(slices.offset, slice_row),
-            size_bytes=_taken(slices.size_bytes, slice_row),
-            start_step=_taken(self.live_ranges.start_step, live_range),
-            end_step=_taken(self.live_ranges.end_step, live_range),
+            offset=taken(slices.offset, slice_row),
+            size_bytes=taken(slices.size_bytes, slice_row),
+            start_step=taken(self.live_ranges.start_step, live_range),
+            end_step=taken(self.live_ranges.end_step, live_range),
         )
 
     @cached_property
     def value_of_slice(self) -> Column:
         """For each row of `slices` its value."""
-        return _found(self.values.id, self.slices.id)
+        return found(self.values.id, self.slices.id)
 
     @cached_property
     def value_of_used_value(self) -> Column:
         """For each row of `used_values` its value, NONE for a header that could not be read."""
-        return _found(self.values.id, self.used_values.id)
+        return found(self.values.id, self.used_values.id)
 
     @cached_property
     def value_of_live_range(self) -> Column:
@@ -189,7 +186,7 @@ class DumpSet:
     def values_at(self, name: Column, index: Column) -> Column:
         """`value_at` for columns of names and indices."""
         keys, values = self._position_map
-        return _taken(values, _found(keys, self._keys(name, index)))
+        return taken(values, found(keys, self._keys(name, index)))
 
     @cached_property
     def _position_map(self) -> tuple[Column, Column]:
@@ -200,7 +197,7 @@ class DumpSet:
         keys = np.concatenate(
             (self._keys(self.values.name, self.values.index), self._keys(positions.name, positions.index))
         )
-        values = np.concatenate((np.arange(len(self.values)), _taken(self.value_of_used_value, positions.value)))
+        values = np.concatenate((np.arange(len(self.values)), taken(self.value_of_used_value, positions.value)))
         keys, first = np.unique(keys[values != NONE], return_index=True)
         return keys, values[values != NONE][first]
 
@@ -247,7 +244,7 @@ class DumpSet:
     @cached_property
     def schedule_row_of_name(self) -> Column:
         """For each name its row in the schedule, NONE if it is not scheduled."""
-        return _first_rows(np.arange(len(self.names)), self.schedule.name, np.arange(len(self.schedule)))
+        return first_rows(np.arange(len(self.names)), self.schedule.name, np.arange(len(self.schedule)))
 
     @cached_property
     def _schedule_order(self) -> Column:
@@ -331,87 +328,3 @@ class DumpSet:
         """The values in a row of `allocations`, in the order of the dump."""
         first = self.allocations.first_slice[allocation]
         return self.value_of_slice[first : first + self.allocations.slice_count[allocation]]
-
-
-def join(members: Iterable[Member]) -> DumpSet:
-    """The dump set of some files. Where two hold the same part, the one that holds more parts counts."""
-    ordered = sorted(members, key=lambda member: list(MemberKind).index(member.kind))
-    assignment = _holder(ordered, "allocations", "slices")
-    used = _holder(ordered, "used_values")
-    live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
-    names: dict[bytes, int] = {}
-    indices: dict[bytes, int] = {b"{}": EMPTY_INDEX}
-    numbered = {
-        id(member): (_numbers(member.columns.names, names), _numbers(member.columns.indices, indices))
-        for member in ordered
-    }
-
-    def columns(member: Member | None) -> FileColumns:
-        return member.columns if member else _NOTHING
-
-    def renumbered(table: _Named, member: Member | None) -> _Named:
-        if member is None:
-            return table
-        name_numbers, index_numbers = numbered[id(member)]
-        table = replace(table, name=_taken(name_numbers, table.name))
-        return table if isinstance(table, Schedule) else replace(table, index=_taken(index_numbers, table.index))
-
-    allocations = columns(assignment).allocations
-    if assignment:
-        place = _taken(numbered[id(assignment)][1], allocations.parameter_index)
-        allocations = replace(allocations, parameter_index=place)
-    total = used if used and len(used.columns.totals) else assignment
-    return DumpSet(
-        members=tuple(ordered),
-        assignment=assignment,
-        used=used,
-        live=live,
-        names=tuple(names),
-        indices=tuple(indices),
-        allocations=allocations,
-        slices=renumbered(columns(assignment).slices, assignment),
-        totals=columns(total).totals,
-        used_values=renumbered(columns(used).used_values, used),
-        positions=renumbered(columns(used).positions, used),
-        uses=renumbered(columns(used).uses, used),
-        live_range_headers=columns(live).live_range_headers,
-        schedule=renumbered(columns(live).schedule, live),
-        live_ranges=renumbered(columns(live).live_ranges, live),
-        peaks=columns(live).peaks,
-        peak_buffers=renumbered(columns(live).peak_buffers, live),
-        stack_traces=columns(live).stack_traces,
-    )
-
-
-_NOTHING = FileColumns.of((), (), {})
-
-
-def _holder(members: list[Member], *tables: str) -> Member | None:
-    """The first file that has rows in one of these tables."""
-    return next((member for member in members if any(len(getattr(member.columns, table)) for table in tables)), None)
-
-
-def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:
-    """For each of a file's own numbers the one in the set, and NONE for NONE, which is the last."""
-    numbers = [all_numbers.setdefault(text, len(all_numbers)) for text in own]
-    return np.array([*numbers, NONE], np.int64)
-
-
-def _taken(column: Column, rows: Column) -> Column:
-    """The cells of some rows, NONE for the row NONE."""
-    return np.append(column, NONE)[rows]
-
-
-def _found(sorted_keys: Column, keys: Column) -> Column:
-    """For each key its row among sorted ones, NONE if it is not there."""
-    if not len(sorted_keys):
-        return np.full(len(keys), NONE)
-    rows = sorted_keys.searchsorted(keys)
-    rows[rows == len(sorted_keys)] = 0
-    return np.where(sorted_keys[rows] == keys, rows, NONE)
-
-
-def _first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
-    """For each wanted key the first of `rows` whose key it is, NONE if there is none."""
-    unique, first = np.unique(keys, return_index=True)
-    return _taken(rows[first], _found(unique, wanted))

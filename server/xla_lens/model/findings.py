@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.memory import Memory
 from xla_lens.model.places import Place, row_place
@@ -225,8 +226,8 @@ def _unknown_instructions(dump: DumpSet) -> Iterator[Finding]:
     ]
     if dump.used:
         for row_table in (dump.positions, dump.uses):
-            value = np.append(dump.value_of_used_value, NONE)[row_table.value]
-            has_range = np.append(dump.values.live_range, NONE)[value] != NONE
+            value = taken(dump.value_of_used_value, row_table.value)
+            has_range = taken(dump.values.live_range, value) != NONE
             mentions.append((dump.used, row_table, row_table.name, np.flatnonzero(has_range)))
     unknown: dict[int, list[Place]] = {}
     for member, table, name, rows in mentions:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.hover import (
+from xla_lens.features.hover.facts import (
     AllocationFacts,
     AllocationName,
     End,

@@ -1,0 +1,25 @@
+"""What a hover tells: the facts about a value, an allocation, a step, an instruction or the printed peak."""
+
+from xla_lens.features.hover.allocations import allocation_facts
+from xla_lens.features.hover.facts import Hover, InstructionFacts
+from xla_lens.features.hover.steps import peak_facts, step_facts
+from xla_lens.features.hover.values import value_facts
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
+from xla_lens.syntax.columns import NONE
+
+
+def hover(analysis: Analysis, mention: Mention) -> Hover:
+    """The facts about what is mentioned."""
+    match mention.target:
+        case Value(row):
+            return value_facts(analysis, row)
+        case Allocation(row):
+            return allocation_facts(analysis, row)
+        case Step(step):
+            return step_facts(analysis, step)
+        case Instruction(name):
+            dump = analysis.dump
+            return InstructionFacts(dump.label(name, NONE), int(dump.schedule.step[dump.schedule_row_of_name[name]]))
+        case Peak(row):
+            return peak_facts(analysis, row)

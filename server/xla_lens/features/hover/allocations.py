@@ -1,0 +1,61 @@
+"""The facts about an allocation."""
+
+from typing import Final
+
+import numpy as np
+
+from xla_lens.features.hover.facts import AllocationFacts
+from xla_lens.features.hover.names import allocation_name, largest
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.memory import LiveBytes
+from xla_lens.syntax.columns import NONE
+
+FILL_PARTS: Final = 48
+"""How many parts of the schedule the fill of an allocation is told for."""
+
+
+def allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
+    """The facts about a row of `DumpSet.allocations`."""
+    dump, table = analysis.dump, analysis.dump.allocations
+    live = analysis.memory.allocation(allocation)
+    space = analysis.memory.space(int(table.color[allocation]))
+    space_peak = space.peak_step if space else None
+    values = dump.values_of_allocation(allocation)
+    parameter = None
+    if table.parameter[allocation] != NONE:
+        index = dump.indices[table.parameter_index[allocation]].decode()
+        parameter = f"{table.parameter[allocation]}{'' if index == '{}' else index}"
+    return AllocationFacts(
+        name=allocation_name(dump, allocation),
+        color=int(table.color[allocation]),
+        parameter=parameter,
+        shape=_header_shape(dump, allocation),
+        values=len(values),
+        peak_bytes=live.peak_bytes,
+        peak_step=live.peak_step,
+        live_at_space_peak=live.at(space_peak) if space_peak is not None else 0,
+        space_peak_step=space_peak,
+        fill=_fill(dump, live),
+        largest=largest(dump, values),
+    )
+
+
+def _fill(dump: DumpSet, live: LiveBytes) -> tuple[int, ...]:
+    last = dump.last_step
+    if last is None or live.peak_step is None:
+        return ()
+    bounds = np.linspace(0, last + 1, min(FILL_PARTS, last + 1) + 1).astype(np.int64)
+    parts = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    return tuple(live.most_between(start, end - 1) for start, end in parts)
+
+
+def _header_shape(dump: DumpSet, allocation: int) -> str | None:
+    table = dump.allocations
+    for start, end in (
+        (table.output_shape_start[allocation], table.output_shape_end[allocation]),
+        (table.parameter_shape_start[allocation], table.parameter_shape_end[allocation]),
+    ):
+        if dump.assignment and start != NONE:
+            return dump.assignment.document.data[start:end].decode("utf-8", "replace")
+    return None

@@ -1,0 +1,155 @@
+"""The facts that a hover tells."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeAlias
+
+from xla_lens.model.members import MemberKind
+from xla_lens.syntax.columns import Kind
+
+
+class End(Enum):
+    """Why a live range ends where it does."""
+
+    CALLER = auto()
+    """A parameter that nothing is written over: its bytes are the caller's to the end."""
+    OUTPUT = auto()
+    """It may be part of the result, so that it is kept to the end."""
+    LAST_USE = auto()
+    """It is read for the last time."""
+    PASSED_ON = auto()
+    """Another value takes over the same bytes: the same buffer, or one that is updated in place."""
+    LAST_ALIAS = auto()
+    """The last instruction that shows its bytes under another name."""
+    COMPUTATION_END = auto()
+    """None of these: the end of its computation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueName:
+    """A value to be named: its label, size and live range."""
+
+    label: str
+    size_bytes: int
+    start_step: int
+    end_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRangeFacts:
+    """When a value is live, and why no longer. `users` read it at the end; `heir` takes over its bytes."""
+
+    start_step: int
+    end_step: int
+    start_instruction: str | None
+    end_instruction: str | None
+    end: End
+    heir: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFacts:
+    """A value. What the set does not tell is None. `logical_bytes` are those of the shape without padding;
+    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`. `missing` are the
+    files that would tell more.
+    """
+
+    id: int
+    label: str
+    color: int
+    shape: str | None
+    size_bytes: int | None
+    logical_bytes: int | None
+    offset: int | None
+    allocation: "AllocationName | None"
+    live_range: LiveRangeFacts | None
+    live_at_peak: bool
+    peak_bytes: int
+    neighbours: tuple[ValueName, ...]
+    neighbour_count: int
+    opcode: str | None
+    op_name: str | None
+    source_file: str | None
+    source_line: int | None
+    missing: tuple[MemberKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationName:
+    """An allocation to be named."""
+
+    index: int
+    size_bytes: int
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationFacts:
+    """An allocation. `peak_bytes` of it are live at once at most, first at `peak_step`; `live_at_space_peak` of them
+    when its memory space has its peak. `fill` cuts the schedule into parts of equal length and tells the most bytes
+    of it that are live in each.
+    """
+
+    name: AllocationName
+    color: int
+    parameter: str | None
+    shape: str | None
+    values: int
+    peak_bytes: int
+    peak_step: int | None
+    live_at_space_peak: int
+    space_peak_step: int | None
+    fill: tuple[int, ...]
+    largest: tuple[ValueName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """A step. For each memory space with live bytes: the colour, and the bytes live before, at and after the step."""
+
+    step: int
+    instruction: str | None
+    live: tuple[tuple[int, int, int, int], ...]
+    born: tuple[ValueName, ...]
+    born_count: int
+    dying: tuple[ValueName, ...]
+    dying_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionFacts:
+    """A scheduled instruction without a value of its own."""
+
+    name: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpacePeak:
+    """The peak of a memory space against the printed one."""
+
+    color: int
+    reserved_bytes: int
+    peak_bytes: int
+    peak_step: int | None
+    peak_instruction: str | None
+    live_at_printed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeakFacts:
+    """The printed peak: `printed_bytes` are the sum of its list, of which `other_space_bytes` lie outside of the
+    default memory space. `died_before_bytes` belong to values that ended one step earlier, which XLA still counts when
+    it looks for the peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple.
+    """
+
+    step: int
+    printed_bytes: int
+    other_space_bytes: int
+    assigned_bytes: int
+    died_before_bytes: int
+    is_whole_tuples: bool
+    spaces: tuple[SpacePeak, ...]
+
+
+Hover: TypeAlias = ValueFacts | AllocationFacts | StepFacts | InstructionFacts | PeakFacts

@@ -1,0 +1,64 @@
+"""The facts about a step, and about the step that is printed as the peak."""
+
+import numpy as np
+
+from xla_lens.features.hover.facts import PeakFacts, SpacePeak, StepFacts
+from xla_lens.features.hover.names import largest
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import EMPTY_INDEX
+from xla_lens.model.lookup import taken
+from xla_lens.model.memory import live_values
+from xla_lens.syntax.columns import NONE
+
+
+def step_facts(analysis: Analysis, step: int) -> StepFacts:
+    """The facts about a step, by its number."""
+    dump, values = analysis.dump, analysis.dump.values
+    placed = values.slice != NONE
+    born = np.flatnonzero(placed & (values.start_step == step) & (values.live_range != NONE))
+    dying = np.flatnonzero(placed & (values.end_step == step) & (values.live_range != NONE))
+    return StepFacts(
+        step=step,
+        instruction=dump.instruction_at(step),
+        live=tuple(
+            (space.color, space.live.at(step - 1), space.live.at(step), space.live.at(step + 1))
+            for space in analysis.memory.spaces
+            if space.peak_live_bytes
+        ),
+        born=largest(dump, born),
+        born_count=len(born),
+        dying=largest(dump, dying),
+        dying_count=len(dying),
+    )
+
+
+def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
+    """The facts about a row of `DumpSet.peaks`."""
+    dump, values = analysis.dump, analysis.dump.values
+    step = int(dump.peaks.step[row])
+    first, count = int(dump.peaks.first_buffer[row]), int(dump.peaks.buffer_count[row])
+    printed = dump.peak_buffers.size_bytes[first : first + count]
+    listed = dump.value_of_peak_buffer[first : first + count]
+    is_elsewhere = taken(values.color, listed) > 0
+    is_element = taken(values.index, listed) > EMPTY_INDEX
+    live = live_values(dump, step)
+    ended = np.flatnonzero((values.end_step == step - 1) & (values.slice != NONE) & (values.live_range != NONE))
+    return PeakFacts(
+        step=step,
+        printed_bytes=sum(printed.tolist()),
+        other_space_bytes=sum(printed[is_elsewhere].tolist()),
+        assigned_bytes=sum(values.size_bytes[live[values.slice[live] != NONE]].tolist()),
+        died_before_bytes=sum(values.size_bytes[ended].tolist()),
+        is_whole_tuples=bool(np.any(is_element & (dump.peak_buffers.index[first : first + count] == NONE))),
+        spaces=tuple(
+            SpacePeak(
+                space.color,
+                space.reserved_bytes,
+                space.peak_live_bytes,
+                space.peak_step,
+                dump.instruction_at(space.peak_step) if space.peak_step is not None else None,
+                space.live.at(step),
+            )
+            for space in analysis.memory.spaces
+        ),
+    )

@@ -1,0 +1,237 @@
+"""What XLA Lens costs on the biggest dumps: `python tests/benchmark.py`, or `make benchmark`.
+
+Prints a table for server/ARCHITECTURE.md. Times are told as ratios to the bare tree-sitter parse of the same files in
+the same run, so that they mean the same on any machine. Nothing here fails because it is slow.
+"""
+
+import asyncio
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tree_sitter import Parser
+
+from samples import SHARED_DUMPS, big_dumps, never
+from xla_lens.files import find_set, load_files
+from xla_lens.model.analysis import analyse
+from xla_lens.model.members import MemberKind
+from xla_lens.syntax.tree import XLA_DUMP
+
+_REQUESTS = 2000
+_PING_SECONDS = 0.005
+
+
+class Client:
+    """A bare client of the language server, with no more of its own than it takes to measure."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self._number = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls) -> "Client":
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "xla_lens", "server")
+        client = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 30))
+        await client.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        client.notify("initialized", {})
+        return client
+
+    async def stop(self) -> None:
+        await self.request("shutdown", None)
+        self.notify("exit", None)
+        await self.process.wait()
+        self._reader.cancel()
+
+    def notify(self, method: str, params: Any) -> None:
+        self._send({"method": method, "params": params})
+
+    async def request(self, method: str, params: Any) -> Any:
+        self._number += 1
+        answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
+        self._send({"id": self._number, "method": method, "params": params})
+        return await answer
+
+    def resident_bytes(self) -> int:
+        """The resident memory of the server now; and its highest, with `VmHWM`."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return max(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(("VmRSS", "VmHWM")))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def _read(self) -> None:
+        reader = self.process.stdout
+        assert reader
+        while header := await reader.readline():
+            if header.lower().startswith(b"content-length:"):
+                length = int(header.split(b":")[1])
+                while (await reader.readline()).strip():
+                    pass
+                message = json.loads(await reader.readexactly(length))
+                if "method" not in message and not self._waiting[message["id"]].cancelled():
+                    self._waiting.pop(message["id"]).set_result(message)
+
+
+def main() -> None:
+    """Measures and prints."""
+    if not SHARED_DUMPS.is_dir():
+        print(f"no benchmark: needs the full collection of dumps in {os.path.relpath(SHARED_DUMPS)}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        dumps = big_dumps(Path(folder))
+        rows = list(asyncio.run(_server(dumps)))
+        rows += _growth(dumps)
+    print("\n| what | measured | bar |\n|---|--:|--:|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+async def _server(dumps: Path) -> list[tuple[str, str, str]]:
+    assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
+    files = [path for kind, path in find_set(assignment).paths.items() if kind in _THREE_FILES]
+    texts = [path.read_bytes() for path in files]
+    size = sum(map(len, texts))
+    bare = min(_timed(lambda: [Parser(XLA_DUMP).parse(text) for text in texts]) for _ in range(3))
+    nodes = sum(Parser(XLA_DUMP).parse(text).root_node.descendant_count for text in texts)
+
+    client = await Client.start()
+    uri = assignment.as_uri()
+    pings = asyncio.create_task(_ping(client))
+    started = time.perf_counter()
+    document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": assignment.read_text()}
+    client.notify("textDocument/didOpen", {"textDocument": document})
+    here = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 10}}
+    assert (await client.request("textDocument/hover", here))["result"]
+    ready = time.perf_counter() - started
+    pings.cancel()
+    stalls = await asyncio.gather(pings, return_exceptions=True)
+    memory = client.resident_bytes()
+
+    rows = [
+        ("nodes of the three files of the 70B set", f"{nodes / 1e6:.2f} million", "3.6 million"),
+        ("bare parse of them, MB/s", f"{size / 1e6 / bare:.0f}", ""),
+        ("ready, over the bare parse", f"{ready / bare:.2f}", "2"),
+        ("resident memory at most, over their size", f"{memory / size:.2f}", "2.2"),
+        ("longest stall of the event loop meanwhile, ms", f"{_stall(stalls[0]) * 1000:.0f}", "50"),
+    ]
+    lines = assignment.read_text().split("\n")
+    chance = random.Random(1)
+    for method, bar in _BARS.items():
+        times = []
+        for _ in range(_REQUESTS):
+            row = chance.randrange(len(lines))
+            position = {"line": row, "character": chance.randrange(1, len(lines[row]) + 2)}
+            params = {"textDocument": {"uri": uri}, "position": position, "context": {"includeDeclaration": True}}
+            before = time.perf_counter()
+            await client.request(f"textDocument/{method}", params)
+            times.append(time.perf_counter() - before)
+        median, p99 = statistics.median(times) * 1000, sorted(times)[len(times) * 99 // 100] * 1000
+        rows.append((f"{method}, median and p99 of {_REQUESTS:,}, ms", f"{median:.1f}, {p99:.1f}", f"{bar}"))
+    await client.stop()
+    return rows
+
+
+_THREE_FILES = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+_BARS = {"hover": 5, "definition": 5, "references": 50}
+
+
+async def _ping(client: Client) -> list[float]:
+    """Asks something that takes no work, again and again; gives how long each answer took."""
+    nothing = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
+    times: list[float] = []
+    try:
+        while True:
+            before = time.perf_counter()
+            await client.request("textDocument/hover", nothing)
+            times.append(time.perf_counter() - before)
+            await asyncio.sleep(_PING_SECONDS)
+    except asyncio.CancelledError:
+        return times
+
+
+def _stall(pings: Any) -> float:
+    """The longest of the times, but for the first few: those waited for the text of the document itself."""
+    return max(pings[3:], default=0.0)
+
+
+def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
+    """How the cost of one file grows with its size, relative to the smallest."""
+    files = [next(SHARED_DUMPS.glob("cpu-jaxlib0.8.3/mlp_train/*-buffer-assignment.txt"))]
+    files += [next(SHARED_DUMPS.glob("cpu-jaxlib0.4.30/transformer_train/*-buffer-assignment.txt"))]
+    files += sorted(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
+    with tempfile.TemporaryDirectory() as folder:
+        doubled = Path(folder) / "doubled-buffer-assignment.txt"
+        doubled.write_text(_doubled(files[-1].read_text()))
+        first = 0.0
+        for path in [*files, doubled]:
+            size = path.stat().st_size
+            seconds = min(_timed(lambda path=path: _load(path)) for _ in range(5 if size < 1e6 else 1))  # type: ignore[misc]
+            first = first or seconds / size
+            bar = "linear" if path is doubled else ""
+            yield (
+                f"cost per byte of one file of {size / 1e6:.1f} MB, over that of the smallest",
+                f"{seconds / size / first:.2f}",
+                bar,
+            )
+
+
+def _load(path: Path) -> None:
+    analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
+
+
+def _doubled(text: str) -> str:
+    """A dump of twice the program: its parts, and the same once more under other names, ids and steps."""
+    import re
+
+    head, rest = text.split("\n\nTotal bytes used: ")
+    used, live = rest.split("\n\nUsed values:\n")[1].split("\n\n\nHloLiveRange (max ")
+    allocations, ids = head.count("\nallocation "), 1 + max(map(int, re.findall(r"^<(\d+) ", used, re.MULTILINE)))
+    steps = int(live.split(")")[0])
+    schedule, ranges = live.split("  InstructionSequence:\n")[1].split("  BufferLiveRange:\n")
+    ranges = ranges.split("  Live ranges at")[0]
+    name = r"([A-Za-z_][\w.-]*)"
+
+    def more(text: str) -> str:
+        text = re.sub(
+            r"^allocation (\d+):", lambda match: f"allocation {int(match[1]) + allocations}:", text, flags=re.M
+        )
+        text = re.sub(rf"<(\d+) {name}", lambda match: f"<{int(match[1]) + ids} {match[2]}.x", text)
+        text = re.sub(rf"^  {name}", r"  \1.x", text, flags=re.M)
+        return re.sub(rf"%{name}", r"%\1.x", text)
+
+    schedule_2 = re.sub(rf"(\d+):{name}", lambda match: f"{int(match[1]) + steps}:{match[2]}.x", schedule)
+    ranges_2 = re.sub(
+        rf"{name}(\{{.*\}}):(\d+)-(\d+)",
+        lambda match: f"{match[1]}.x{match[2]}:{int(match[3]) + steps}-{int(match[4]) + steps}",
+        ranges,
+    )
+    body = head.split("\n", 1)[1]
+    total = 2 * int(rest.split(" ")[0])
+    return (
+        f"{head}\n{more(body)}\n\nTotal bytes used: {total} (0B)\n\nUsed values:\n{used}\n{more(used)}\n\n\n"
+        f"HloLiveRange (max {2 * steps}):\n  InstructionSequence:\n{schedule}{schedule_2}  BufferLiveRange:\n{ranges}{ranges_2}"
+    )
+
+
+def _timed(work: Any) -> float:
+    before = time.perf_counter()
+    work()
+    return time.perf_counter() - before
+
+
+if __name__ == "__main__":
+    main()

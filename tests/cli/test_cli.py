@@ -1,0 +1,261 @@
+"""The command line, as a person or a program runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, TPU, facts
+from xla_lens.cli.main import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """The exit status of a command, what it printed, and its errors."""
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        status = int(exit_.code or 0)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    status, out, err = run(capsys, *arguments, "--output-format", "json")
+    assert not err
+    return status, json.loads(out)
+
+
+def test_report(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "report", SEED)
+    assert (status, err) == (0, "")
+    assert (
+        out
+        == f"""\
+{SEED.name}
+  files      buffer-assignment in {SEED.parent}
+  reserved   580.0 KiB in 5 allocations; 6 values, 7 scheduled instructions
+
+Memory space   reserved  parameter       temp   output
+  0 default   580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
+
+Peak              true  of reserved  at step  instruction    live at the printed peak
+  0 default  580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
+  XLA prints a peak of 328.0 KiB at step 5.
+
+Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
+       size   share  value          shape                 live  op_name
+  256.0 KiB  44.1 %  param          f32[64,256,4]{{2,1,0}}  0-7
+  256.0 KiB  44.1 %  fusion         f32[64,1024]{{1,0}}     3-4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
+   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{{2,1,0}}  0-7
+    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{{1,0}}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
+"""  # noqa: E501
+    )
+
+
+def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "report", SEED, "--at", 0, "--top", 1)
+    assert "Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
+    assert "  ... and 3 smaller values" in out
+    assert "Live at the step in default: 320.0 KiB in 2 values at step 0 (param.1)" in out
+    _, (report,) = run_json(capsys, "report", SEED, "--at", 0)
+    assert report["memory_spaces"][0]["at_step"]["live_bytes"] == 327680
+    assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]
+
+
+def test_report_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    alone = tmp_path / SPLIT.name
+    alone.write_bytes(SPLIT.read_bytes())
+    status, out, _ = run(capsys, "report", alone)
+    assert status == 0
+    assert "missing    the live ranges" in out
+    assert "missing    the values" in out
+    _, (report,) = run_json(capsys, "report", alone)
+    assert report["printed"] == {"total_bytes": None, "peak_step": None, "peak_bytes": None}
+    assert report["memory_spaces"][0]["peak_live_bytes"] is None
+    assert report["memory_spaces"][0]["live_at_peak"] == []
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_report_as_json(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]) -> None:
+    path = DUMPS / fact["file"]
+    _, (report,) = run_json(capsys, "report", path)
+    assert report.keys() == {
+        "module",
+        "files",
+        "instructions",
+        "values",
+        "allocations",
+        "reserved_bytes",
+        "printed",
+        "memory_spaces",
+    }
+    for key in ("instructions", "values", "allocations", "reserved_bytes", "printed"):
+        assert report[key] == fact[key]
+    for space, expected in zip(report["memory_spaces"], fact["memory_spaces"], strict=True):
+        assert {key: space[key] for key in expected} == expected
+        assert {"peak_instruction", "live_at_peak"} <= space.keys()
+        sizes = [value["size_bytes"] for value in space["live_at_peak"]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert sum(sizes) >= (space["peak_live_bytes"] or 0)
+        for value in space["live_at_peak"]:
+            assert value["start_step"] <= space["peak_step"] <= value["end_step"]
+    for kind, name in report["files"].items():
+        assert Path(name).is_file()
+        assert kind in {"buffer-assignment", "values", "live-range", "memory-usage-report", "hlo"}
+
+
+def test_report_from_any_file_of_a_set_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    files = sorted(SPLIT.parent.glob("module_0000*"))
+    reports = [run_json(capsys, "report", path) for path in files]
+    assert len(files) == 5
+    assert all(report == reports[0] for report in reports)
+    assert list(reports[0][1][0]["files"]) == [
+        "buffer-assignment",
+        "values",
+        "live-range",
+        "memory-usage-report",
+        "hlo",
+    ]
+
+
+def test_report_of_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    _, reports = run_json(capsys, "report", DUMPS)
+    # One object for each `-buffer-assignment.txt`, and one for each seed.
+    assert len(reports) == len(list(DUMPS.rglob("*-buffer-assignment.txt"))) + 5
+    _, out, _ = run(capsys, "report", TPU.parent)
+    assert out.startswith("jit_roundtrip\n")
+
+
+def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    status, out, _ = run(capsys, "check", DUMPS)
+    assert status == 0
+    assert out == f"{len(facts(DUMPS))} dump sets checked, nothing found\n"
+    broken = tmp_path / "x-buffer-assignment.txt"
+    broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
+    status, out, _ = run(capsys, "check", SEED, broken)
+    assert status == 1
+    assert out == (
+        f"{broken}:14:1: error[total-mismatch] The total is 1 bytes, but the 5 allocations add up to 593,928: "
+        "580.0 KiB more.\n"
+        "2 dump sets checked: 1 error\n"
+    )
+
+
+def test_check_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    broken = tmp_path / "x-buffer-assignment.txt"
+    broken.write_text(
+        SEED.read_text().replace("size=262144,offset=0): f32[64,1024]", "size=262145,offset=0): f32[64,1024]")
+    )
+    status, findings = run_json(capsys, "check", broken)
+    assert status == 1
+    assert findings == [
+        {
+            "code": "slice-out-of-bounds",
+            "severity": "error",
+            "message": "fusion takes bytes 0 to 262,145 of allocation 4, which has 262,144. "
+            "A value always lies inside of its allocation.",
+            "filename": str(broken),
+            "location": {"row": 12, "column": 2},
+            "end_location": {"row": 12, "column": 64},
+            "related": [{"filename": str(broken), "location": {"row": 11, "column": 1}, "message": "The allocation"}],
+        }
+    ]
+
+
+def test_check_some_codes_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    broken = tmp_path / "x-buffer-assignment.txt"
+    broken.write_text("BufferAssignment:\n?\nallocation 0: size 4, constant:\n\nTotal bytes used: 5 (5B)\n")
+    assert [finding["code"] for finding in run_json(capsys, "check", broken)[1]] == ["syntax", "total-mismatch"]
+    assert [finding["code"] for finding in run_json(capsys, "check", broken, "--select", "syntax")[1]] == ["syntax"]
+    assert [finding["code"] for finding in run_json(capsys, "check", broken, "--ignore", "syntax")[1]] == [
+        "total-mismatch"
+    ]
+    assert run_json(capsys, "check", broken, "--ignore", "syntax,total-mismatch") == (0, [])
+
+
+@pytest.mark.parametrize("command", ["report", "check"])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file or directory"),
+        (b"", "not a dump"),
+        (b"hello\n", "not a dump"),
+        (b"\x00\xff" * 1000, "not a dump"),
+        (b"HloModule jit_f\n", "without a buffer assignment"),
+    ],
+)
+def test_what_cannot_run_is_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, content: bytes | None, reason: str
+) -> None:
+    path = tmp_path / "x.txt"
+    if content is not None:
+        path.write_bytes(content)
+    status, out, err = run(capsys, command, path)
+    assert (status, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert err.startswith("xla-lens: ")
+    assert reason in err
+
+
+@pytest.mark.parametrize("command", ["report", "check"])
+def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: no dumps in this folder\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "--select", "nonsense", "x"],
+        ["report", "--top", "-1", "x"],
+        ["server", "--tcp", "nonsense"],
+        [],
+        ["x"],
+    ],
+)
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert "usage: xla-lens" in err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x00" * 5000, b"\xff\xfe\n" * 50, b"x" * 3_000_000, SEED.read_bytes()[:1700], b"allocation 0: size 9" * 9],
+)
+@pytest.mark.parametrize("name", ["x-buffer-assignment.txt", "x-live-range.txt", "x-memory-usage-report.txt"])
+def test_bad_files_give_findings_and_no_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    status, findings = run_json(capsys, "check", path)
+    if content != SEED.read_bytes()[:1700]:
+        assert status == 1
+        assert findings[0]["code"] == "syntax"
+    status, _, err = run(capsys, "report", path)
+    assert (status, err) == (0, "")
+
+
+def test_help_and_version() -> None:
+    command = [sys.executable, "-m", "xla_lens"]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.split()[0] == "xla-lens"
+    for arguments in ([], ["report"], ["check"], ["server"]):
+        shown = subprocess.run([*command, *arguments, "--help"], capture_output=True, text=True, check=True).stdout
+        assert shown.startswith("usage: xla-lens")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m xla_lens report {DUMPS} | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_server_is_not_imported_for_other_commands() -> None:
+    """It takes longer to import than they take to run."""
+    script = f"import sys, xla_lens.cli.main as m; m.main(['check', {str(SEED)!r}]); assert 'pygls' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
