@@ -27,6 +27,7 @@ from xla_lens.model.members import MemberKind
 from xla_lens.syntax.tree import XLA_DUMP
 
 _REQUESTS = 2000
+_STARTS = 3
 _PING_SECONDS = 0.005
 
 
@@ -108,25 +109,36 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
     bare = min(_timed(lambda: [Parser(XLA_DUMP).parse(text) for text in texts]) for _ in range(3))
     nodes = sum(Parser(XLA_DUMP).parse(text).root_node.descendant_count for text in texts)
 
-    client = await Client.start()
     uri = assignment.as_uri()
-    pings = asyncio.create_task(_ping(client))
-    started = time.perf_counter()
     document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": assignment.read_text()}
-    client.notify("textDocument/didOpen", {"textDocument": document})
     here = {"textDocument": {"uri": uri}, "position": {"line": 2, "character": 10}}
-    assert (await client.request("textDocument/hover", here))["result"]
-    ready = time.perf_counter() - started
-    pings.cancel()
-    stalls = await asyncio.gather(pings, return_exceptions=True)
-    memory = client.resident_bytes()
+    ready, stalls = [], []
+    for run in range(2 * _STARTS):
+        client = await Client.start()
+        # Every other run asks all the while, which takes time of its own.
+        pings = asyncio.create_task(_ping(client)) if run % 2 else None
+        started = time.perf_counter()
+        client.notify("textDocument/didOpen", {"textDocument": document})
+        assert (await client.request("textDocument/hover", here))["result"]
+        if pings:
+            pings.cancel()
+            stalls.append(_stall(await pings))
+        else:
+            ready.append(time.perf_counter() - started)
+        memory = client.resident_bytes()
+        if run < 2 * _STARTS - 1:
+            await client.stop()
 
     rows = [
         ("nodes of the three files of the 70B set", f"{nodes / 1e6:.2f} million", "3.6 million"),
         ("bare parse of them, MB/s", f"{size / 1e6 / bare:.0f}", ""),
-        ("ready, over the bare parse", f"{ready / bare:.2f}", "2"),
+        (f"ready, over the bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "2"),
         ("resident memory at most, over their size", f"{memory / size:.2f}", "2.2"),
-        ("longest stall of the event loop meanwhile, ms", f"{_stall(stalls[0]) * 1000:.0f}", "50"),
+        (
+            f"longest wait for an answer meanwhile, median of {_STARTS}, ms",
+            f"{statistics.median(stalls) * 1000:.0f}",
+            "50",
+        ),
     ]
     lines = assignment.read_text().split("\n")
     chance = random.Random(1)
@@ -163,7 +175,7 @@ async def _ping(client: Client) -> list[float]:
         return times
 
 
-def _stall(pings: Any) -> float:
+def _stall(pings: list[float]) -> float:
     """The longest of the times, but for the first few: those waited for the text of the document itself."""
     return max(pings[3:], default=0.0)
 
@@ -223,7 +235,8 @@ def _doubled(text: str) -> str:
     total = 2 * int(rest.split(" ")[0])
     return (
         f"{head}\n{more(body)}\n\nTotal bytes used: {total} (0B)\n\nUsed values:\n{used}\n{more(used)}\n\n\n"
-        f"HloLiveRange (max {2 * steps}):\n  InstructionSequence:\n{schedule}{schedule_2}  BufferLiveRange:\n{ranges}{ranges_2}"
+        f"HloLiveRange (max {2 * steps}):\n  InstructionSequence:\n{schedule}{schedule_2}"
+        f"  BufferLiveRange:\n{ranges}{ranges_2}"
     )
 
 

@@ -226,6 +226,11 @@ def _reasons(facts: PeakFacts) -> Iterator[str]:
             f"- When it looks for the peak, XLA still counts what died one step before: here "
             f"{human(facts.died_before_bytes)}."
         )
+    if facts.shared_bytes:
+        yield (
+            f"- Its list counts {human(facts.shared_bytes)} more than once: where one value hands its bytes over "
+            "to the next, it has both."
+        )
     if facts.is_whole_tuples:
         yield "- This release of XLA prints an element of a tuple with the size of the whole tuple's table of pointers."
     if facts.other_space_bytes:

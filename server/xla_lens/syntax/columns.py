@@ -5,7 +5,6 @@ Every table has `start` and `end`, the bytes of the row in the file, without ind
 stand as numbers into `FileColumns.names` and `FileColumns.indices`.
 """
 
-from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
@@ -39,8 +38,8 @@ class Table:
     end: Column
 
     @classmethod
-    def of(cls, rows: "array[int]") -> Self:
-        """The table of rows that were written one after another."""
+    def of(cls, rows: bytes | bytearray) -> Self:
+        """The table of rows that were written one after another, eight bytes a cell."""
         columns = np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T
         return cls(*np.ascontiguousarray(columns))
 
@@ -249,11 +248,11 @@ class FileColumns:
     unknown_lines: UnknownLines
 
     @classmethod
-    def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, "array[int]"]) -> Self:
+    def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, bytes | bytearray]) -> Self:
         """The tables of rows that were written one after another, by the name of the table. One that is not named has
         no rows.
         """
-        tables: dict[str, Any] = {name: table.of(rows.get(name, array("q"))) for name, table in cls.tables().items()}
+        tables: dict[str, Any] = {name: table.of(rows.get(name, b"")) for name, table in cls.tables().items()}
         return cls(tuple(names), tuple(indices), **tables)
 
     def has_rows(self) -> bool:

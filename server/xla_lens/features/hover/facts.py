@@ -139,14 +139,16 @@ class SpacePeak:
 @dataclass(frozen=True, slots=True)
 class PeakFacts:
     """The printed peak: `printed_bytes` are the sum of its list, of which `other_space_bytes` lie outside of the
-    default memory space. `died_before_bytes` belong to values that ended one step earlier, which XLA still counts when
-    it looks for the peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple.
+    default memory space. What is live then was assigned `assigned_bytes`, of which `shared_bytes` are counted more than
+    once. `died_before_bytes` belong to values that ended one step earlier, which XLA still counts when it looks for the
+    peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple.
     """
 
     step: int
     printed_bytes: int
     other_space_bytes: int
     assigned_bytes: int
+    shared_bytes: int
     died_before_bytes: int
     is_whole_tuples: bool
     spaces: tuple[SpacePeak, ...]

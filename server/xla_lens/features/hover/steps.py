@@ -43,11 +43,13 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
     is_element = taken(values.index, listed) > EMPTY_INDEX
     live = live_values(dump, step)
     ended = np.flatnonzero((values.end_step == step - 1) & (values.slice != NONE) & (values.live_range != NONE))
+    assigned_bytes = sum(values.size_bytes[live[values.slice[live] != NONE]].tolist())
     return PeakFacts(
         step=step,
         printed_bytes=sum(printed.tolist()),
         other_space_bytes=sum(printed[is_elsewhere].tolist()),
-        assigned_bytes=sum(values.size_bytes[live[values.slice[live] != NONE]].tolist()),
+        assigned_bytes=assigned_bytes,
+        shared_bytes=assigned_bytes - sum(space.live.at(step) for space in analysis.memory.spaces),
         died_before_bytes=sum(values.size_bytes[ended].tolist()),
         is_whole_tuples=bool(np.any(is_element & (dump.peak_buffers.index[first : first + count] == NONE))),
         spaces=tuple(
