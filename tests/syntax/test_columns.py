@@ -1,6 +1,7 @@
 """The columns of a file, against a line parser of regular expressions written for this test alone."""
 
 import re
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -155,3 +156,11 @@ def test_work_can_be_cancelled() -> None:
     tree = parse_file(text, never)
     with pytest.raises(Cancelled):
         read_columns(tree, text, lambda: True)
+
+
+def test_a_text_that_was_parsed_is_not_kept() -> None:
+    text = bytes(_FILES[0].read_bytes())
+    before = sys.getrefcount(text)
+    for _ in range(3):
+        read_columns(parse_file(text, never), text, never)
+    assert sys.getrefcount(text) == before

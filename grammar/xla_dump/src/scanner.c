@@ -83,6 +83,7 @@ typedef Array(uint8_t) Line;
 
 typedef struct {
   Line line;
+  bool is_first;        // whether nothing has been told yet: this is the start of the file
   uint32_t name_length; // of the stack trace line whose kind was just told, in characters; 0: it has no name
 } Scanner;
 
@@ -610,7 +611,7 @@ static bool scan_line(Scanner *scanner, TSLexer *lexer) {
     line_start = line_start || lexer->lookahead == '\n';
     indent = lexer->lookahead == '\n' ? 0 : indent + 1;
   }
-  if (at_end(lexer) || !(line_start || lexer->lookahead == '<' || lexer->get_column(lexer) == indent)) return false;
+  if (at_end(lexer) || !(line_start || lexer->lookahead == '<' || scanner->is_first)) return false;
   lexer->mark_end(lexer);
 
   // The longest lines of all need no second look.
@@ -785,7 +786,6 @@ void tree_sitter_xla_dump_external_scanner_destroy(void *payload) {
 
 unsigned tree_sitter_xla_dump_external_scanner_serialize(void *payload, char *buffer) {
   const Scanner *scanner = payload;
-  if (!scanner->name_length) return 0;
   memcpy(buffer, &scanner->name_length, sizeof scanner->name_length);
   return sizeof scanner->name_length;
 }
@@ -793,6 +793,7 @@ unsigned tree_sitter_xla_dump_external_scanner_serialize(void *payload, char *bu
 void tree_sitter_xla_dump_external_scanner_deserialize(void *payload, const char *buffer, unsigned length) {
   Scanner *scanner = payload;
   scanner->name_length = 0;
+  scanner->is_first = !length;
   if (length == sizeof scanner->name_length) memcpy(&scanner->name_length, buffer, length);
   if (scanner->line.capacity > KEPT_CAPACITY) array_delete(&scanner->line);
 }

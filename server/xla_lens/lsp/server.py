@@ -40,7 +40,8 @@ LIMIT: Final = 10_000
 SYMBOL_LIMIT: Final = 1_000
 """Entries below one part of an outline, at most: editors draw all of it at once."""
 
-_SWITCH_SECONDS: Final = 0.001
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread keeps the interpreter when another wants it."""
 
 DIAGNOSTIC_LIMIT: Final = 1_000
 """Diagnostics of one file, at most: editors show no more."""
@@ -167,7 +168,7 @@ def serve(address: tuple[str, int] | None) -> int:
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Each message passes between threads several times. Beside a load, each pass waits for this long.
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_SECONDS)
     server = create_server()
     if address:
         server.start_tcp(*address)

@@ -1,6 +1,7 @@
 """Bytes to trees. This package is the only one that knows of tree-sitter."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 from tree_sitter import Language, Node, Parser, Point, Tree
@@ -9,8 +10,6 @@ import tree_sitter_xla_dump
 
 XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
 HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
-
-_CHUNK: Final = 1 << 16
 
 
 class Cancelled(Exception):
@@ -23,22 +22,24 @@ def parse_file(data: bytes, is_cancelled: Callable[[], bool]) -> Tree:
     Made for a worker thread: because the parser asks back for the text and for its progress, other threads wait
     milliseconds only, not for the whole parse. Raises `Cancelled` if `is_cancelled` says so on the way.
     """
-    view = memoryview(data)
+    with ExitStack() as views:
+        # The binding never lets go of what it has read, so that only a release frees the text.
+        text = views.enter_context(memoryview(data))
 
-    def read(offset: int, _point: Point) -> memoryview:
-        return view[offset : offset + _CHUNK]
+        def read(offset: int, _point: Point) -> memoryview:
+            return views.enter_context(text[offset:])
 
-    def stop(*_progress: object) -> bool:
-        return is_cancelled()
+        def stop(*_progress: object) -> bool:
+            return is_cancelled()
 
-    parser = Parser(XLA_DUMP)
-    try:
-        return parser.parse(read, progress_callback=stop)
-    except ValueError as error:
-        # The binding's word for a parse that the progress callback has stopped.
-        if is_cancelled():
-            raise Cancelled from error
-        raise
+        parser = Parser(XLA_DUMP)
+        try:
+            return parser.parse(read, progress_callback=stop)
+        except ValueError as error:
+            # The binding's word for a parse that the progress callback has stopped.
+            if is_cancelled():
+                raise Cancelled from error
+            raise
 
 
 def parse_lines(data: bytes) -> Node:

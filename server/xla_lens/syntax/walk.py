@@ -90,10 +90,6 @@ class _Walk:
         # The rows that the walk is below.
         self._allocation = NONE
         self._used_value = NONE
-        self._visitors: dict[str, Callable[[TreeCursor, Node], None]] = dict.fromkeys(_SECTIONS, self._visit_section)
-        for name in dir(self):
-            if name.startswith("visit_"):
-                self._visitors[name.removeprefix("visit_")] = getattr(self, name)
 
     def columns(self) -> FileColumns:
         """What was collected."""
@@ -101,14 +97,13 @@ class _Walk:
 
     def visit_children(self, cursor: TreeCursor) -> None:
         """Visits what is directly below the cursor."""
-        visitors = self._visitors
         if not cursor.goto_first_child():
             return
         while True:
             node = _here(cursor)
-            visitor = visitors.get(node.type)
+            visitor = _VISITORS.get(node.type)
             if visitor:
-                visitor(cursor, node)
+                visitor(self, cursor, node)
             self._visited += 1
             if self._visited % _ROWS_BETWEEN_CHECKS == 0 and self._is_cancelled():
                 raise Cancelled
@@ -356,6 +351,12 @@ class _Walk:
 
     def _index(self, node: Node) -> int:
         return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
+
+
+_VISITORS: Final[dict[str, Callable[[_Walk, TreeCursor, Node], None]]] = {
+    **dict.fromkeys(_SECTIONS, _Walk._visit_section),
+    **{name.removeprefix("visit_"): visitor for name, visitor in vars(_Walk).items() if name.startswith("visit_")},
+}
 
 
 def _here(cursor: TreeCursor) -> Node:
