@@ -1,6 +1,6 @@
 """What is wrong with a dump set: facts that contradict each other, each with the places that show it.
 
-A finding says what, in numbers and places; what a person reads is written by `xla_lens.features.wording`. Each check
+A finding says what, in numbers and places; what a person reads is written by `xla_lens.render.messages`. Each check
 tests one invariant of XLA's own output, so that none fires on output that is whole.
 """
 
