@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from xla_lens.files import SetFiles, find_set, load_files
+from xla_lens.files import find_set, load_files
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import Member, MemberKind
 from xla_lens.model.mentions import Mention, mention_at
@@ -109,11 +109,6 @@ def _lines_with_mark(place: Any) -> str:
     before = document.data[start : place.start].decode()
     width = len(document.data[place.start : min(place.end, end)].decode())
     return f"{line}\n{' ' * len(before)}{'^' * width}"
-
-
-def set_files(path: Path) -> SetFiles:
-    """The files of the set of a path."""
-    return find_set(path)
 
 
 def damaged(text: bytes) -> Iterator[tuple[int, bytes]]:

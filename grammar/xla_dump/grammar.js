@@ -70,6 +70,7 @@ module.exports = grammar({
     $._field_line,
     $._message_end_line,
     $._begin_file_line,
+    $._begin_other_file_line,
     $._end_file_line,
     $._broken_allocation,
     $._broken_used_value,
@@ -79,6 +80,7 @@ module.exports = grammar({
     $.instruction,
     $.branch,
     $._frame_name,
+    $.other_text,
     $._error_sentinel,
   ],
 
@@ -96,7 +98,7 @@ module.exports = grammar({
       $.live_ranges, $._live_ranges_row,
       $.allocations_by_size, $.allocations_with_values, $.memory_space, $._report_row,
       $.message, $.field, $._message_end,
-      $.file_marker,
+      $.file_marker, $.other_file,
       $.unknown_line,
     )),
 
@@ -327,6 +329,11 @@ module.exports = grammar({
     file_marker: $ => choice(
       seq($._begin_file_line, '*** Begin', field('begin', alias($._filename, $.filename)), '***'),
       seq($._end_file_line, '*** End', field('end', alias($._filename, $.filename)), '***'),
+    ),
+    // All that is no part of a dump set: HLO modules, LLVM's code, options.
+    other_file: $ => seq(
+      $._begin_other_file_line, '*** Begin', field('begin', alias($._filename, $.filename)), '***',
+      $.other_text,
     ),
 
     name: _ => /[^\s{}(),:<>@"|;=%]+/,

@@ -10,7 +10,7 @@ from samples import ROOT
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _LANGUAGES = {"xla_dump": XLA_DUMP, "hlo": HLO}
-_CASE = re.compile(r"^={80}\n([^\n]*)\n={80}\n\n(.*?)\n?-{80}\n\n(.*?)\n\n(?=={80}|\Z)", re.MULTILINE | re.DOTALL)
+_CASE = re.compile(r"^={80}\n([^\n]*)\n={80}\n\n(.*?)\n?-{80}\n\n(.*?)\n+(?=={80}|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def _cases() -> list[object]:

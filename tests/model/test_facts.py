@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from samples import DUMPS, SHARED_DUMPS, analysis_of, big_dumps, facts, needs_shared_dumps
+from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import SUFFIXES
 
 
 def _own_facts(analysis: Analysis, file: str) -> dict[str, Any]:
@@ -52,6 +54,20 @@ def test_facts_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
         # Not through the cache of `analysis_of`: all of these together are big.
         assert _own_facts(analysis_of.__wrapped__(path if path.is_file() else big / fact["file"]), fact["file"]) == fact
     assert len(expected) == 286
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_facts_of_dumps_on_standard_output(fact: dict[str, Any], tmp_path: Path) -> None:
+    files = {kind: path.read_text() for kind, path in find_set(DUMPS / fact["file"]).paths.items()}
+    text = "*** Begin module_0000.debug_options ***\nxla: 1\n*** End module_0000.debug_options ***\n"
+    for kind, content in files.items():
+        name = f"module_0000.f.cpu_after_optimizations{SUFFIXES[kind]}"
+        text += f"*** Begin {name} ***\n{content}\n*** End {name} ***\n"
+    output = tmp_path / "output.txt"
+    output.write_text(text)
+    analysis = analysis_of(output)
+    assert _own_facts(analysis, fact["file"]) == fact
+    assert not analysis.findings
 
 
 @pytest.mark.parametrize("path", [DUMPS / fact["file"] for fact in facts(DUMPS)], ids=lambda path: path.parent.name)

@@ -247,3 +247,21 @@ def test_each_file_of_a_set_tells_of_its_own() -> None:
     analysis = analysis_of(TPU)
     assert len(analysis.dump.members) == 4
     assert not analysis.findings
+
+
+def test_of_standard_output_the_first_module_is_read() -> None:
+    text = SEED.read_text()
+    files = [(f"module_{number}.f.cpu_after_optimizations-buffer-assignment.txt", text) for number in (1, 2, 1)]
+    files[2] = files[2][0].replace("buffer-assignment", "memory-usage-report"), "Memory Space: default (color=0)\n"
+    output = "".join(f"*** Begin {name} ***\n{content}\n*** End {name} ***\n" for name, content in files)
+    analysis = analysis_of_text(output)
+    assert len(analysis.dump.values) == len(analysis_of(SEED).dump.values)
+    assert analysis.memory.spaces[0].peak_live_bytes == analysis_of(SEED).memory.spaces[0].peak_live_bytes
+    assert (
+        _text(analysis)
+        == """\
+information[syntax] module_2.f.cpu_after_optimizations-buffer-assignment.txt belongs to another module than what is \
+before. Only the first module in a file is read: save each to a file of its own.
+*** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
+    )

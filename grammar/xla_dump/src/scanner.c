@@ -59,6 +59,7 @@ enum TokenType {
   FIELD,
   MESSAGE_END,
   BEGIN_FILE,
+  BEGIN_OTHER_FILE,
   END_FILE,
   BROKEN_ALLOCATION,
   BROKEN_USED_VALUE,
@@ -67,6 +68,7 @@ enum TokenType {
   INSTRUCTION,
   BRANCH,
   FRAME_NAME,
+  OTHER_TEXT,
   ERROR_SENTINEL,
 };
 
@@ -423,6 +425,16 @@ static enum TokenType report_kind(Text text) {
 
 static bool is_literal(Text text, const char *literal) { return match(&text, literal) && match_end(&text); }
 
+static bool ends_with(Text text, const char *literal) {
+  size_t length = strlen(literal);
+  return (size_t)(text.end - text.at) >= length && memcmp(text.end - length, literal, length) == 0;
+}
+
+static bool is_dump_name(Text name) {
+  return ends_with(name, "-buffer-assignment.txt") || ends_with(name, "-buffer-assignment-values.txt") ||
+         ends_with(name, "-live-range.txt") || ends_with(name, "-memory-usage-report.txt");
+}
+
 static enum TokenType kind_at_0(Text text) {
   Text start = text;
   if (match(&text, "allocation ")) {
@@ -452,6 +464,7 @@ static enum TokenType kind_at_0(Text text) {
     enum TokenType kind = match(&text, "Begin ") ? BEGIN_FILE : match(&text, "End ") ? END_FILE : UNKNOWN_LINE;
     const uint8_t *name = text.at;
     while (text.at < text.end && *text.at > ' ' && *text.at != '*') text.at++;
+    if (kind == BEGIN_FILE && !is_dump_name((Text){name, text.at})) kind = BEGIN_OTHER_FILE;
     return text.at > name && match(&text, " ***") && match_end(&text) ? kind : UNKNOWN_LINE;
   }
   if (match(&text, "Memory Space: ")) {
@@ -581,6 +594,7 @@ static uint32_t measure_name(TSLexer *lexer, Line *line, uint32_t length) {
       case BUFFER_ASSIGNMENT:
       case LIVE_RANGES:
       case BEGIN_FILE:
+      case BEGIN_OTHER_FILE:
       case END_FILE: return name_length;
       default:
         if (name_length) return name_length;
@@ -661,6 +675,24 @@ static bool scan_frame_name(Scanner *scanner, TSLexer *lexer) {
   for (; length && !at_end(lexer); length--) advance(lexer);
   lexer->mark_end(lexer);
   return give(lexer, FRAME_NAME);
+}
+
+// The text of a file that is no part of a dump set, to the next marker. It may be empty.
+static bool scan_other_text(TSLexer *lexer) {
+  lexer->mark_end(lexer);
+  while (lexer->lookahead == ' ' || lexer->lookahead == '\r' || lexer->lookahead == '\n') skip(lexer);
+  while (!at_end(lexer)) {
+    const char *marker = "*** ";
+    while (*marker && lexer->lookahead == *marker) {
+      advance(lexer);
+      marker++;
+    }
+    if (!*marker && (lexer->lookahead == 'B' || lexer->lookahead == 'E')) break;
+    while (!at_line_end(lexer)) advance(lexer);
+    lexer->mark_end(lexer);
+    if (!at_end(lexer)) advance(lexer);
+  }
+  return give(lexer, OTHER_TEXT);
 }
 
 // Called at every attribute of an allocation: does nothing where the grammar knows it.
@@ -807,6 +839,7 @@ bool tree_sitter_xla_dump_external_scanner_scan(void *payload, TSLexer *lexer, c
     }
     if (valid[BRANCH]) return scan_branch(lexer);
     if (valid[FRAME_NAME]) return scan_frame_name(scanner, lexer);
+    if (valid[OTHER_TEXT]) return scan_other_text(lexer);
     if (valid[UNKNOWN_ATTRIBUTE]) return scan_unknown_attribute(scanner, lexer);
   }
   return scan_line(scanner, lexer);

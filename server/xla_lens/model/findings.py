@@ -66,6 +66,7 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     """All findings of a dump set, file by file in the order of the text."""
     findings = [
         *_unknown_lines(dump),
+        *_other_modules(dump),
         *_slices_out_of_bounds(dump),
         *_overlapping_slices(dump, memory),
         *_total_mismatch(dump),
@@ -97,6 +98,16 @@ def _unknown_lines(dump: DumpSet) -> Iterator[Finding]:
             severity = Severity.WARNING if is_part else Severity.ERROR
             facts: dict[str, int | str] = {"what": "part" if is_part else "lines", "lines": lines}
             yield Finding(Code.SYNTAX, severity, Place(member, start, end), facts)
+
+
+def _other_modules(dump: DumpSet) -> Iterator[Finding]:
+    """One finding a file, at the first of them."""
+    for member in dump.members:
+        others = member.columns.other_modules
+        if len(others):
+            name = member.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
+            facts: dict[str, int | str] = {"what": "module", "name": name}
+            yield Finding(Code.SYNTAX, Severity.INFORMATION, row_place(member, others, 0), facts)
 
 
 # ---------------------------------------------------------------- allocations

@@ -87,4 +87,6 @@ _FIRST_LINES: Final = {
     b"Used values:": MemberKind.VALUES,
     b"memory_space_allocation_entries {": MemberKind.MEMORY_USAGE_REPORT,
     b"HloModule ": MemberKind.HLO,
+    # `--xla_dump_to=-`: all files one after another, on standard output.
+    b"*** Begin ": MemberKind.BUFFER_ASSIGNMENT,
 }

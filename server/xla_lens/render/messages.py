@@ -56,6 +56,11 @@ def _syntax(finding: Finding) -> str:
             return "Nothing in this file is part of a dump."
         case "part":
             return "This part of the line is unknown: edited, or from a newer release of XLA."
+        case "module":
+            return (
+                f"{finding.facts['name']} belongs to another module than what is before. Only the first module in a "
+                "file is read: save each to a file of its own."
+            )
         case _:
             lines = int(finding.facts["lines"])
             subject = "This line is" if lines == 1 else f"These {lines:,} lines are"

@@ -8,6 +8,7 @@ stand as numbers into `FileColumns.names` and `FileColumns.indices`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
+from struct import Struct
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
@@ -50,6 +51,26 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.start)
+
+
+class Rows:
+    """A table as it grows."""
+
+    __slots__ = ("_pack", "cells")
+
+    def __init__(self, table: type[Table]) -> None:
+        # Packing is four times as fast as extending an array.
+        self.cells = bytearray()
+        self._pack = Struct(f"{table.width()}q")
+
+    def add(self, *cells: int) -> None:
+        """Writes a row; `cells` are in the order of the columns."""
+        self.cells += self._pack.pack(*cells)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.cells) // self._pack.size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,6 +246,14 @@ class UnknownLines(Table):
     """What the grammar does not know."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherModules(Table):
+    """Where files of other modules begin, on standard output that holds several. No table has anything of those."""
+
+    name_start: Column
+    name_end: Column
+
+
 @dataclass(frozen=True, eq=False)
 class FileColumns:
     """All tables of a file."""
@@ -246,6 +275,7 @@ class FileColumns:
     report_allocations: ReportAllocations
     sections: Sections
     unknown_lines: UnknownLines
+    other_modules: OtherModules
 
     @classmethod
     def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, bytes | bytearray]) -> Self:
@@ -257,7 +287,7 @@ class FileColumns:
 
     def has_rows(self) -> bool:
         """Whether there is anything that the grammar knows."""
-        return any(len(getattr(self, name)) for name in self.tables() if name != "unknown_lines")
+        return any(len(getattr(self, name)) for name in self.tables() if name not in ("unknown_lines", "other_modules"))
 
     @classmethod
     def tables(cls) -> dict[str, type[Table]]:

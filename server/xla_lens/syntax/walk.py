@@ -1,12 +1,11 @@
 """Trees to columns: one walk over the tree of a file fills all of its tables."""
 
 from collections.abc import Callable
-from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from tree_sitter import Node, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Section, Table
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
 from xla_lens.syntax.tree import Cancelled
 
 _KINDS: Final = {
@@ -33,6 +32,14 @@ _SECTIONS: Final = {
     "memory_space": Section.REPORT,
 }
 
+# How the names of the files of a dump set end, the longer first.
+_SUFFIXES: Final = (
+    b"-buffer-assignment-values.txt",
+    b"-buffer-assignment.txt",
+    b"-live-range.txt",
+    b"-memory-usage-report.txt",
+)
+
 _ROWS_BETWEEN_CHECKS: Final = 1 << 12
 
 # The columns, in characters, at which the names of the stack trace's tree start: 4, then 10, 14, 18 ...
@@ -47,25 +54,6 @@ def read_columns(tree: Tree, data: bytes, is_cancelled: Callable[[], bool]) -> F
     return walk.columns()
 
 
-class _Rows:
-    """A table as it grows. `add` takes the cells of a row."""
-
-    __slots__ = ("_pack", "cells")
-
-    def __init__(self, table: type[Table]) -> None:
-        # Packing is four times as fast as extending an array.
-        self.cells = bytearray()
-        self._pack = Struct(f"{table.width()}q")
-
-    def add(self, *cells: int) -> None:
-        self.cells += self._pack.pack(*cells)
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self.cells) // self._pack.size
-
-
 class _Walk:
     """All tables as they grow. A `visit_` method is called with the cursor at a node of that name, and leaves it there.
 
@@ -78,7 +66,7 @@ class _Walk:
         self._visited = 0
         self._names: dict[bytes, int] = {}
         self._indices: dict[bytes, int] = {b"{}": 0}
-        self._tables = {name: _Rows(table) for name, table in FileColumns.tables().items()}
+        self._tables = {name: Rows(table) for name, table in FileColumns.tables().items()}
         self._allocations = self._tables["allocations"]
         self._slices = self._tables["slices"]
         self._used_values = self._tables["used_values"]
@@ -90,6 +78,9 @@ class _Walk:
         # The rows that the walk is below.
         self._allocation = NONE
         self._used_value = NONE
+        # The dump set that the text is about, where it tells; nothing is visited in others.
+        self._stem: bytes | None = None
+        self._visitors = _VISITORS
 
     def columns(self) -> FileColumns:
         """What was collected."""
@@ -101,7 +92,7 @@ class _Walk:
             return
         while True:
             node = _here(cursor)
-            visitor = _VISITORS.get(node.type)
+            visitor = self._visitors.get(node.type)
             if visitor:
                 visitor(self, cursor, node)
             self._visited += 1
@@ -335,6 +326,17 @@ class _Walk:
     def visit_other_colors(self, cursor: TreeCursor, _node: Node) -> None:
         self.visit_children(cursor)
 
+    def visit_file_marker(self, _cursor: TreeCursor, node: Node) -> None:
+        begin = node.child_by_field_name("begin")
+        if begin is None:
+            return
+        name = self._data[begin.start_byte : begin.end_byte]
+        stem = name.removesuffix(next(suffix for suffix in _SUFFIXES if name.endswith(suffix)))
+        self._stem = self._stem or stem
+        self._visitors = _VISITORS if stem == self._stem else _ELSEWHERE
+        if stem != self._stem:
+            self._tables["other_modules"].add(node.start_byte, node.end_byte, begin.start_byte, begin.end_byte)
+
     def visit_unknown_line(self, _cursor: TreeCursor, node: Node) -> None:
         self._tables["unknown_lines"].add(node.start_byte, node.end_byte)
 
@@ -353,10 +355,13 @@ class _Walk:
         return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
 
 
-_VISITORS: Final[dict[str, Callable[[_Walk, TreeCursor, Node], None]]] = {
+_Visitors: TypeAlias = dict[str, Callable[[_Walk, TreeCursor, Node], None]]
+_VISITORS: Final[_Visitors] = {
     **dict.fromkeys(_SECTIONS, _Walk._visit_section),
     **{name.removeprefix("visit_"): visitor for name, visitor in vars(_Walk).items() if name.startswith("visit_")},
 }
+
+_ELSEWHERE: Final[_Visitors] = {"file_marker": _Walk.visit_file_marker}
 
 
 def _here(cursor: TreeCursor) -> Node:
