@@ -5,6 +5,7 @@ asked for, and those beside them that have the same stem, is read.
 """
 
 import os
+import stat
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,10 +38,12 @@ class SetFiles:
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
     """The dump set that a file belongs to. An opened document counts instead of the file of its path.
 
-    Raises `NotADump` where the file is in none, `OSError` where it cannot be read.
+    Raises `NotADump` where the file is in none, `OSError` where it cannot be read. A sibling that cannot be read is as
+    good as none.
     """
+    head = _head(path, opened)
     stem, kind = split_name(path.name)
-    kind = kind or kind_of_content(_head(path, opened))
+    kind = kind or kind_of_content(head)
     if kind is None:
         raise NotADump(f"{path}: not a dump: it has no part of a buffer assignment")
     siblings = _siblings(path.parent / stem, opened)
@@ -145,20 +148,27 @@ def _siblings(stem: Path, opened: Mapping[Path, Document]) -> dict[MemberKind, P
     return {
         kind: path
         for kind, path in paths.items()
-        if (path in opened or path.is_file()) and _is_named_rightly(kind, path, opened)
+        if (path in opened or _is_readable(path)) and _is_named_rightly(kind, path, opened)
     }
+
+
+def _is_readable(path: Path) -> bool:
+    # The name of a sibling may be longer than the disk allows.
+    return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
 def _is_named_rightly(kind: MemberKind, path: Path, opened: Mapping[Path, Document]) -> bool:
     """The suffix of an HLO module fits any text."""
     try:
         return kind is not MemberKind.HLO or kind_of_content(_head(path, opened)) is MemberKind.HLO
-    except OSError:
+    except (OSError, NotADump):
         return False
 
 
 def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
     if path in opened:
         return opened[path].data[:_HEAD]
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise NotADump(f"{path}: not a file")
     with path.open("rb") as file:
         return file.read(_HEAD)

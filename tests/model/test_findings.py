@@ -90,7 +90,7 @@ def test_the_total() -> None:
         "Total bytes used: 593928 (580.0KiB)",
         "Total bytes used: 593920 (580.0KiB)",
         """
-error[total-mismatch] The total is 593,920 bytes, but the 5 allocations add up to 593,928: 8 B more.
+error[total-mismatch] The total is 593,920 bytes, but the 5 allocations add up to 593,928: 8 B more than the total.
 Total bytes used: 593920 (580.0KiB)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -102,7 +102,7 @@ def test_a_value_twice() -> None:
         " value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0})\n",
         " value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0})\n" * 2,
         """
-error[duplicate-value] Value 3 is here a second time. A value has one place only.
+error[duplicate-value] Value 3 (tuple{}) is here a second time. An id has one place only.
  value: <3 tuple{} @0> (size=8,offset=0): (f32[64,16]{1,0})
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 -- The first time
@@ -117,7 +117,7 @@ def test_an_instruction_that_is_not_scheduled() -> None:
         "  negate.0, operand 0",
         "  negate.1, operand 0",
         """
-error[unknown-instruction] negate.1 is not in the instruction sequence, though it has to do with a value that has a live range (1 mention). Only scheduled instructions define or use such values.
+error[unknown-instruction] negate.1 is not in the instruction sequence, though it defines, shows or reads a value that has a live range (1 mention). Only scheduled instructions do.
   negate.1, operand 0
   ^^^^^^^^^^^^^^^^^^^
 """,  # noqa: E501
@@ -126,7 +126,7 @@ error[unknown-instruction] negate.1 is not in the instruction sequence, though i
         "    4:cublas-gemm.1",
         "    4:cublas-gemm.2",
         """
-error[unknown-instruction] cublas-gemm.1 is not in the instruction sequence, though it has to do with a value that has a live range (5 mentions). Only scheduled instructions define or use such values.
+error[unknown-instruction] cublas-gemm.1 is not in the instruction sequence, though it defines, shows or reads a value that has a live range (5 mentions). Only scheduled instructions do.
     cublas-gemm.1{}:4-5
     ^^^^^^^^^^^^^^^^^^^
 -- Also mentioned here
@@ -190,6 +190,7 @@ def test_files_that_hold_nothing(text: str, expected: str) -> None:
 def test_codes_and_severities_are_those_of_the_documentation() -> None:
     assert set(Code) == {
         "syntax",
+        "truncated-dump",
         "slice-out-of-bounds",
         "overlapping-slices",
         "total-mismatch",
@@ -230,6 +231,9 @@ HloLiveRange (max 4):
   BufferLiveRange:
     start{2,0}:0-3
     update{2,0}:1-4
+  Live ranges at 1 (peak):
+    start{2,0}: 8 bytes
+    update{2,0}: 8 bytes
 """
     assert not analysis_of_text(text.replace("OPCODE", "async")).findings
     plain = text.replace("OPCODE-start", "tuple").replace("OPCODE-update", "tuple")

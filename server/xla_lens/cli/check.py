@@ -54,6 +54,8 @@ def _codes(text: str) -> frozenset[Code]:
     unknown = [name for name in names if name not in set(Code)]
     if unknown:
         raise argparse.ArgumentTypeError(f"no such code: {', '.join(unknown)}")
+    if not names:
+        raise argparse.ArgumentTypeError("no codes")
     return frozenset(Code(name) for name in names)
 
 

@@ -46,9 +46,9 @@ def run_report(options: argparse.Namespace) -> int:
     if is_text:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
         for number, one in enumerate(reports):
-            print("\n" * bool(number) + "\n".join(_text(one, width)))
+            print("\n" * bool(number) + "\n".join(_text(one, width, options.at)))
     else:
-        print(json.dumps([_json(one) for one in reports], indent=2, ensure_ascii=False))
+        print(json.dumps([_json(one, options.at) for one in reports], indent=2, ensure_ascii=False))
     return 0
 
 
@@ -61,7 +61,7 @@ def _count(text: str) -> int:
 # ---------------------------------------------------------------- JSON
 
 
-def _json(one: Report) -> dict[str, Any]:
+def _json(one: Report, step: int | None) -> dict[str, Any]:
     """The schema is in the README."""
     return {
         "module": one.module,
@@ -75,11 +75,11 @@ def _json(one: Report) -> dict[str, Any]:
             "peak_step": one.printed_peak_step,
             "peak_bytes": one.printed_peak_bytes,
         },
-        "memory_spaces": [_json_space(space, one) for space in one.spaces],
+        "memory_spaces": [_json_space(space, one, step) for space in one.spaces],
     }
 
 
-def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
+def _json_space(space: SpaceReport, one: Report, step: int | None) -> dict[str, Any]:
     peak = space.peak
     known: dict[str, Any] = {
         "color": space.color,
@@ -90,9 +90,9 @@ def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
         "live_bytes_at_printed_peak": space.live_at_printed_peak,
         "live_at_peak": [asdict(value) for value in peak.values] if peak else [],
     }
-    if space.at_step:
+    if step is not None:
         at = space.at_step
-        known["at_step"] = {
+        known["at_step"] = at and {
             "step": at.step,
             "instruction": at.instruction,
             "live_bytes": at.live_bytes,
@@ -104,19 +104,22 @@ def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
 # ---------------------------------------------------------------- text
 
 
-def _text(one: Report, width: int) -> Iterator[str]:
+def _text(one: Report, width: int, step: int | None) -> Iterator[str]:
     first = Path(next(iter(one.files.values())))
     yield one.module or first.name
     yield f"  files      {', '.join(one.files)} in {first.parent}"
-    yield (
-        f"  reserved   {human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}; "
-        f"{counted(one.values, 'value')}, {counted(one.instructions, 'scheduled instruction')}"
-    )
+    if one.reserved_bytes is not None and one.allocations is not None:
+        yield f"  reserved   {human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
+    counts = ((one.values, "value"), (one.instructions, "scheduled instruction"))
+    told = ", ".join(counted(count, what) for count, what in counts if count is not None)
+    if told:
+        yield f"  holds      {told}"
     yield from _missing(one)
     if one.findings:
         yield f"  findings   {one.findings:,}: run `xla-lens check {first}`"
-    yield ""
-    yield from _totals(one)
+    if one.spaces:
+        yield ""
+        yield from _totals(one)
     if one.has_live_ranges:
         yield ""
         yield from _peaks(one)
@@ -127,10 +130,14 @@ def _text(one: Report, width: int) -> Iterator[str]:
             if space.at_step:
                 yield ""
                 yield from _live_set(space.at_step, f"Live at the step in {space_name(space.color)}", width)
+    if step is not None and (one.last_step is None or step > one.last_step):
+        end = "nothing is known of steps" if one.last_step is None else f"the steps are 0 to {one.last_step}"
+        yield ""
+        yield f"There is no step {step}: {end}."
 
 
 def _missing(one: Report) -> Iterator[str]:
-    if not one.allocations:
+    if one.allocations is None:
         yield "  missing    the buffer assignment: nothing is known of allocations, sizes and offsets"
     if not one.has_live_ranges:
         yield "  missing    the live ranges: nothing is known of the peak"
@@ -161,7 +168,8 @@ def _peaks(one: Report) -> Iterator[str]:
                 human(printed) if printed is not None else "",
             ]
         )
-    yield from _table(rows, left=(0, 4))
+    if one.spaces:
+        yield from _table(rows, left=(0, 4))
     if one.printed_peak_step is not None and one.printed_peak_bytes is not None:
         yield f"  XLA prints a peak of {human(one.printed_peak_bytes)} at step {one.printed_peak_step}."
 

@@ -1,7 +1,7 @@
 """Where the memory of one dump set goes: the facts of `xla-lens report`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -53,8 +53,8 @@ class LiveSet:
 
 @dataclass(frozen=True, slots=True)
 class SpaceReport:
-    """One memory space. `peak` is None if nothing is ever live, `at_step` if no step was asked for,
-    `live_at_printed_peak` if no peak is printed.
+    """One memory space. `peak` is None if nothing is ever live, `at_step` if no step was asked for or the set does not
+    know that step, `live_at_printed_peak` if no peak is printed.
     """
 
     color: int
@@ -68,16 +68,17 @@ class SpaceReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     """One dump set. `files` are the labels of its files by what they hold; `has_live_ranges` tells whether it says when
-    values are live.
+    values are live. The steps are 0 to `last_step`. What the set does not tell is None.
     """
 
     module: str | None
     files: dict[MemberKind, str]
-    instructions: int
-    values: int
-    allocations: int
-    reserved_bytes: int
+    instructions: int | None
+    values: int | None
+    allocations: int | None
+    reserved_bytes: int | None
     has_live_ranges: bool
+    last_step: int | None
     total_bytes: int | None
     printed_peak_step: int | None
     printed_peak_bytes: int | None
@@ -97,14 +98,20 @@ def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOpti
     """The report of a dump set whose files have the labels `files`."""
     dump = analysis.dump
     printed = len(dump.peaks) > 0
+    # One file with all but live ranges is a release that prints none; it is whole.
+    is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
+    last_step = dump.last_step + 1 if dump.last_step is not None else None
+    if options.at_step is not None and (last_step is None or options.at_step > last_step):
+        options = replace(options, at_step=None)
     return Report(
         module=next((name for label in files.values() if (name := module_name(label))), None),
         files=files,
-        instructions=len(dump.schedule),
-        values=len(dump.values),
-        allocations=len(dump.allocations),
-        reserved_bytes=sum(space.reserved_bytes for space in analysis.memory.spaces),
+        instructions=len(dump.schedule) if is_scheduled else None,
+        values=len(dump.values) if dump.assignment or dump.used else None,
+        allocations=len(dump.allocations) if dump.assignment else None,
+        reserved_bytes=sum(space.reserved_bytes for space in analysis.memory.spaces) if dump.assignment else None,
         has_live_ranges=len(dump.live_ranges) > 0,
+        last_step=last_step,
         total_bytes=int(dump.totals.size_bytes[0]) if len(dump.totals) else None,
         printed_peak_step=int(dump.peaks.step[0]) if printed else None,
         printed_peak_bytes=sum(dump.peak_buffers.size_bytes.tolist()) if printed else None,

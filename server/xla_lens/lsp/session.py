@@ -151,8 +151,15 @@ class Session:
         self._opened: dict[str, tuple[DumpSetState, OpenDocument]] = {}
 
     def open(self, uri: str, path: Path, version: int, document: Document) -> None:
-        """The editor has opened a document."""
+        """The editor has opened a document. Two addresses may be spellings of one: they share the document."""
         self.close(uri)
+        shared = next((pair for pair in self._opened.values() if pair[1].path == path), None)
+        if shared:
+            self._opened[uri] = shared
+            before = shared[1].document.data
+            if document.data != before:
+                self.change(uri, version, document, [Edit(0, len(before), len(document.data))])
+            return
         key = _key(path, document)
         state = self._sets.setdefault(key, DumpSetState(key, self._publish))
         opened = OpenDocument(uri, path, version, document)
@@ -171,6 +178,8 @@ class Session:
         if uri not in self._opened:
             return
         state, opened = self._opened.pop(uri)
+        if any(other is opened for _, other in self._opened.values()):
+            return
         state.open.pop(opened.path, None)
         if state.open:
             state.reload()

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from xla_lens.model.checks import check, is_exempt
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Finding, check, is_exempt
+from xla_lens.model.findings import Finding
 from xla_lens.model.joining import join
 from xla_lens.model.members import Member
 from xla_lens.model.memory import Memory, measure

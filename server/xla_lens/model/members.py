@@ -7,6 +7,7 @@ XLA names them by one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in xla/se
     module_0001.jit_f.cpu_after_optimizations.txt                     the scheduled HLO module
 """
 
+import codecs
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -68,6 +69,7 @@ _MODULE: Final = re.compile(
 
 def kind_of_content(head: bytes) -> MemberKind | None:
     """What a file holds by its first lines; None if that is no part of a dump set."""
+    head = head.removeprefix(codecs.BOM_UTF8)
     lines = [line for line in head[:_HEAD].splitlines() if line.strip()][:3]
     for line in lines:
         for start, kind in _FIRST_LINES.items():

@@ -1,0 +1,228 @@
+"""The checks of a dump's form: lines that are none, parts without their header, and files that were cut off."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import Code, Finding, Severity
+from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.places import Place, row_place
+from xla_lens.syntax.columns import NONE, Column, Section, Table
+
+
+def check_structure(dump: DumpSet) -> Iterator[Finding]:
+    """All findings about the form."""
+    for member in dump.members:
+        document = member.document
+        if not document.data or document.data.isspace():
+            yield _syntax(Place(member, 0, 0), what="empty")
+        elif not member.columns.has_rows():
+            yield _syntax(Place(member, 0, len(document.data)), what="nothing")
+        else:
+            yield from _form(dump, member)
+    yield from _allocation_gaps(dump)
+
+
+def _form(dump: DumpSet, member: Member) -> Iterator[Finding]:
+    missing = _missing_end(dump, member)
+    end = len(member.document.data.rstrip())
+    last_line = member.document.line_span(member.document.row(end))[0]
+    yield from _unknown_lines(member, last_line if missing else end)
+    if missing:
+        yield Finding(Code.TRUNCATED_DUMP, Severity.ERROR, Place(member, last_line, end), {"what": missing})
+    yield from _other_modules(member)
+    yield from _without_header(member)
+
+
+def _syntax(place: Place, severity: Severity = Severity.ERROR, **facts: int | str) -> Finding:
+    return Finding(Code.SYNTAX, severity, place, facts)
+
+
+def _unknown_lines(member: Member, end: int) -> Iterator[Finding]:
+    """One finding for each run of lines before a byte."""
+    document, unknown = member.document, member.columns.unknown_lines
+    count = int(unknown.start.searchsorted(end))
+    if not count:
+        return
+    rows = document.line_starts.searchsorted(unknown.start[:count], "right") - 1
+    for run in np.split(np.arange(count), np.flatnonzero(np.diff(rows) > 1) + 1):
+        place = Place(member, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
+        is_part = bool(document.data[document.line_span(int(rows[run[0]]))[0] : place.start].strip())
+        if is_part:
+            yield _syntax(place, Severity.WARNING, what="part")
+        else:
+            yield _syntax(place, what="lines", lines=int(rows[run[-1]] - rows[run[0]]) + 1)
+
+
+def _other_modules(member: Member) -> Iterator[Finding]:
+    """One finding a file, at the first of them."""
+    others = member.columns.other_modules
+    if len(others):
+        name = member.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
+        yield _syntax(row_place(member, others, 0), Severity.INFORMATION, what="module", name=name)
+
+
+# ---------------------------------------------------------------- headers
+
+
+_HEADERS: Final = {
+    "allocations": (Section.BUFFER_ASSIGNMENT, "BufferAssignment:"),
+    "used_values": (Section.USED_VALUES, "Used values:"),
+    "schedule": (Section.INSTRUCTION_SEQUENCE, "InstructionSequence:"),
+    "live_ranges": (Section.BUFFER_LIVE_RANGES, "BufferLiveRange:"),
+    "peak_buffers": (Section.PEAK, "Live ranges at ... (peak):"),
+}
+"""Below which header the rows of a table stand."""
+
+_IN_LIVE_RANGES: Final = (Section.INSTRUCTION_SEQUENCE, Section.BUFFER_LIVE_RANGES, Section.PEAK)
+
+
+def _without_header(member: Member) -> Iterator[Finding]:
+    """One finding for each kind of row that stands elsewhere."""
+    columns = member.columns
+    places: list[tuple[Table, Column, str]] = [
+        (table, _outside(member, table, section), header)
+        for name, (section, header) in _HEADERS.items()
+        for table in [getattr(columns, name)]
+    ]
+    nested = np.flatnonzero(np.isin(columns.sections.section, _IN_LIVE_RANGES))
+    outside = _outside(member, columns.sections, Section.LIVE_RANGES)
+    places += [
+        (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max ...):"),
+        (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation ...:"),
+        (columns.positions, np.flatnonzero(columns.positions.value == NONE), "<...>, a value"),
+        (columns.uses, np.flatnonzero(columns.uses.value == NONE), "<...>, a value"),
+        (columns.positions, _second_positions(member), "<...>, a value"),
+    ]
+    for table, rows, header in places:
+        if len(rows):
+            start = int(table.start[rows[0]])
+            end = member.document.line_span(member.document.row(start))[1]
+            yield _syntax(Place(member, start, end), what="header", header=header, lines=len(rows))
+
+
+def _outside(member: Member, table: Table, section: Section) -> Column:
+    """The rows of a table that are not in a section of a kind."""
+    sections = member.columns.sections
+    spans = np.flatnonzero(sections.section == section)
+    inside = sections.start[spans].searchsorted(table.start, "right") - 1
+    ends = np.append(sections.end[spans], NONE)
+    return np.flatnonzero(table.end > ends[inside])
+
+
+def _second_positions(member: Member) -> Column:
+    """The positions that follow the uses or the instruction of a value: the next value has no header."""
+    values, positions, uses = member.columns.used_values, member.columns.positions, member.columns.uses
+    if not len(values):
+        return np.zeros(0, np.int64)
+    end = np.iinfo(np.int64).max
+    first_use = np.append(uses.start, end)[np.minimum(values.first_use, len(uses))]
+    limit = np.where(values.use_count > 0, first_use, end)
+    limit = np.minimum(limit, np.where(values.instruction_start != NONE, values.instruction_start, end))
+    return np.flatnonzero(positions.start > np.append(limit, end)[positions.value])
+
+
+# ---------------------------------------------------------------- the end of a file
+
+
+def _missing_end(dump: DumpSet, member: Member) -> str | None:
+    """What is missing at the end of a file that was cut off, None if nothing is."""
+    if not member.document.data.endswith((b"\n", b"\r")):
+        return "line"
+    if member.kind is MemberKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, member)):
+        return missing
+    is_total = len(member.columns.totals) and member.kind is not MemberKind.MEMORY_USAGE_REPORT
+    if is_total and len(dump.slices) and not len(member.columns.used_values):
+        return "values"
+    if member is dump.used and (missing := _missing_values(dump, member)):
+        return missing
+    if member is dump.live:
+        return _missing_live_ranges(dump, member)
+    return None
+
+
+def _missing_slices(dump: DumpSet, member: Member) -> str | None:
+    """Values ascend by id in each allocation, so the next of the last one would have a higher id than its last."""
+    if dump.used is None or not _is_last(member, Section.BUFFER_ASSIGNMENT):
+        return None
+    slices, allocations = member.columns.slices, member.columns.allocations
+    missing = dump.used_values.id[~np.isin(dump.used_values.id, slices.id)]
+    missing = missing[missing != NONE]
+    last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
+    return "slices" if len(missing) and missing.min() > last else None
+
+
+def _missing_values(dump: DumpSet, member: Member) -> str | None:
+    values = dump.used_values
+    if not len(values) or not _is_last(member, Section.USED_VALUES):
+        return None
+    is_quoted = values.instruction_start != NONE
+    if not values.position_count[-1] or (is_quoted.any() and not is_quoted[-1]):
+        return "value"
+    if len(dump.slices) and dump.slices.id.max() > values.id.max():
+        return "values"
+    # Releases that quote instructions print live ranges.
+    if member.kind is MemberKind.BUFFER_ASSIGNMENT and is_quoted.any() and dump.live is None:
+        return "live ranges"
+    return None
+
+
+_NO_PEAK: Final = b"Peak memory could not be determined"
+
+
+def _missing_live_ranges(dump: DumpSet, member: Member) -> str | None:
+    columns = member.columns
+    sections = set(columns.sections.section.tolist())
+    if not len(columns.live_range_headers) or columns.live_range_headers.maximum[0] == NONE:
+        return None
+    if not len(columns.live_ranges) and Section.BUFFER_LIVE_RANGES not in sections:
+        return "live ranges" if _is_last(member, Section.LIVE_RANGES) else None
+    # Releases that quote instructions print a peak.
+    is_recent = member.kind is MemberKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
+    if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
+        is_said = _NO_PEAK in member.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
+        return None if is_said or not _is_last(member, Section.LIVE_RANGES) else "peak"
+    if len(columns.peaks) and _is_last(member, Section.PEAK):
+        step, ranges = columns.peaks.step[0], columns.live_ranges
+        live = (ranges.start_step <= step) & (step <= ranges.end_step)
+        if columns.peaks.buffer_count[0] < live.sum():
+            return "peak"
+    if len(columns.stack_traces) and _is_last(member, Section.STACK_TRACES):
+        # Each byte of the list is somewhere in the tree.
+        listed, found = columns.peak_buffers.size_bytes.sum(), columns.stack_traces.current_bytes.sum()
+        return "stack traces" if found < listed else None
+    return None
+
+
+def _is_last(member: Member, section: Section) -> bool:
+    """Whether a file ends with a section of a kind."""
+    sections = member.columns.sections
+    ends = sections.end[sections.section == section]
+    return bool(len(ends)) and not member.document.data[int(ends[-1]) :].strip()
+
+
+# ---------------------------------------------------------------- allocations
+
+
+def _gaps(dump: DumpSet) -> Column:
+    """The rows of allocations before which one is missing. XLA numbers them from 0 on."""
+    index = dump.allocations.index
+    if np.any(index == NONE):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.diff(index, prepend=-1) > 1)
+
+
+def allocations_before_gaps(dump: DumpSet) -> Column:
+    """The allocations that may have got values of others, whose header is missing."""
+    return _gaps(dump) - 1
+
+
+def _allocation_gaps(dump: DumpSet) -> Iterator[Finding]:
+    for row in _gaps(dump).tolist():
+        if dump.assignment:
+            first = int(dump.allocations.index[row - 1]) + 1 if row else 0
+            last = int(dump.allocations.index[row]) - 1
+            place = row_place(dump.assignment, dump.allocations, row)
+            yield _syntax(place, what="allocations", first=first, last=last)
