@@ -1,6 +1,7 @@
 """The command line, as a person or a program runs it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,30 @@ Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
     4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{{1,0}}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
 """  # noqa: E501
     )
+
+
+def test_report_of_a_step_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "report", SEED, "--at", 8)
+    assert out.endswith("\n\nThere is no step 8: the steps are 0 to 7.\n")
+    _, (report,) = run_json(capsys, "report", SEED, "--at", 8)
+    assert report["memory_spaces"][0]["at_step"] is None
+    without_schedule = next(DUMPS.glob("cpu-tf2.5.3/*/*-buffer-assignment.txt"))
+    _, out, _ = run(capsys, "report", without_schedule, "--at", 0)
+    assert out.endswith("\n\nThere is no step 0: nothing is known of steps.\n")
+
+
+def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    kinds = {"assignment": ("values", "allocations", "reserved_bytes"), "live-range": ("instructions",)}
+    for kind, known in kinds.items():
+        folder = tmp_path / kind
+        folder.mkdir()
+        path = next(SPLIT.parent.glob(f"module_0000*-{'buffer-' * (kind == 'assignment')}{kind}.txt"))
+        (folder / path.name).write_bytes(path.read_bytes())
+        _, (report,) = run_json(capsys, "report", folder)
+        told = {
+            name for name in ("values", "allocations", "reserved_bytes", "instructions") if report[name] is not None
+        }
+        assert told == set(known)
 
 
 def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,6 +227,29 @@ def test_what_cannot_run_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
+@pytest.mark.parametrize("suffix", ["-buffer-assignment.txt", "-live-range.txt", "-memory-usage-report.txt"])
+def test_a_name_of_a_dump_alone_is_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, suffix: str
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: No such file or directory\n")
+    path.symlink_to(tmp_path / "nothing")
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: No such file or directory\n")
+    path.unlink()
+    os.mkfifo(path)
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: not a file\n")
+    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: no dumps in this folder\n")
+
+
+def test_the_longest_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    suffix = "-buffer-assignment.txt"
+    path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
+    path.write_bytes(SEED.read_bytes())
+    assert run(capsys, "check", path) == (0, "1 dump set checked, nothing found\n", "")
+    assert run(capsys, "check", tmp_path) == (0, "1 dump set checked, nothing found\n", "")
+
+
+@pytest.mark.parametrize("command", ["report", "check"])
 def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: no dumps in this folder\n")
@@ -211,6 +259,7 @@ def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     "arguments",
     [
         ["check", "--select", "nonsense", "x"],
+        ["check", "--select", "", "x"],
         ["report", "--top", "-1", "x"],
         ["server", "--tcp", "nonsense"],
         [],

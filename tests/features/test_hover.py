@@ -6,7 +6,7 @@ import pytest
 
 from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, mark, member
 from xla_lens.features.hover import hover
-from xla_lens.features.hover.facts import PeakFacts
+from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import MemberKind
@@ -132,8 +132,10 @@ def test_the_printed_peak() -> None:
 | 0 (default) | 580.0 KiB | 4 `cublas-gemm.1` | 324.0 KiB | 580.0 KiB |
 
 Why the numbers differ:
-- When it looks for the peak, XLA still counts what died one step before: here 256.0 KiB.
-- Its list counts 4.0 KiB more than once: where one value hands its bytes over to the next, it has both.
+- XLA looks for the step with sums of its own: 584.0 KiB at step 5, 580.0 KiB at step 4. There an element of a tuple \
+counts as the tuple's whole table of pointers, each value counts for one step more (here 256.0 KiB), and all memory \
+spaces count together.
+- Its list has values twice on the same bytes, where one hands them over to the next: 4.0 KiB as assigned.
 """,
     )
     check(
@@ -150,7 +152,9 @@ Why the numbers differ:
 | 5 (cmem) | 4.00 MiB | 3 `copy-start` | 4.00 MiB | 4.00 MiB |
 
 Why the numbers differ:
-- When it looks for the peak, XLA still counts what died one step before: here 4.00 MiB.
+- XLA looks for the step with sums of its own: 8,388,824 bytes at step 5, 8,388,704 bytes at step 8. There an element \
+of a tuple counts as the tuple's whole table of pointers, each value counts for one step more (here 4.00 MiB), and all \
+memory spaces count together.
 - Its list mixes memory spaces: 8.00 MiB of it are not in the default one.
 - It adds up shapes without padding; what it lists was given 976 B more.
 """,
@@ -179,12 +183,27 @@ def test_a_set_with_files_missing_says_so() -> None:
 - size 4.00 MiB (4,194,304 bytes)
 - at offset 0 of allocation 1 (parameter, 4.00 MiB), memory space 0 (default)
 - the set has no values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known
-- the set has no live ranges (`-live-range.txt`): when it is live is not known
+- the set has no live ranges (`-live-range.txt` since 2026): when it is live is not known
 """,
     )
     live = next(TPU.parent.glob("*roundtrip*-live-range.txt")).read_bytes()
     alone = analyse([member(live, MemberKind.LIVE_RANGE)])
     assert mark(alone, "    x.1{}:0-9\n     ^")[1] is not None
+    missing = (
+        "- the set has no buffer assignment (`-buffer-assignment.txt`): size and place are not known\n"
+        "- the set has no values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known"
+    )
+    check(alone, "    x.1{}:0-9\n     ^", f"`x.1` runs at step 0.\n\n{missing}")
+    check(alone, "    3:copy-start\n    ^", f"**step 3** · `copy-start`\n\n{missing}")
+    check(alone, "  Live ranges at 5 (peak):\n     ^", f"**Printed peak**: 16.00 MiB at step 5\n\n{missing}")
+
+
+def test_an_alias_says_whose_bytes_it_shows() -> None:
+    _, mention = mark(analysis_of(TPU), "    6:copy-done.1\n      ^")
+    assert mention
+    lines = hover_markdown(hover(analysis_of(TPU), mention)).split("\n")
+    assert lines[0] == "`copy-start.1{0}` (value 19) · **4.00 MiB**"
+    assert "- `copy-done.1` shows its bytes and has none of its own" in lines
 
 
 def test_an_instruction_without_a_value() -> None:
@@ -215,5 +234,6 @@ def test_every_byte_of_every_file_can_be_hovered(path: Path) -> None:
 
 
 def test_no_reason_is_told_where_there_is_none() -> None:
-    facts = PeakFacts(3, 100, 0, 100, 0, 0, is_whole_tuples=False, spaces=())
+    space = SpacePeak(0, 200, 100, 3, "a", 100)
+    facts = PeakFacts(3, 100, 0, 100, 8, 8, None, is_whole_tuples=True, spaces=(space,), missing=())
     assert "Why" not in hover_markdown(facts)

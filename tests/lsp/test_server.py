@@ -312,3 +312,16 @@ async def test_every_request_at_every_line(client: LanguageClient, path: Path) -
             await client.text_document_references_async(
                 lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
             )
+
+
+async def test_two_spellings_of_one_address(client: LanguageClient) -> None:
+    text = SEED.read_text()
+    uri = _open(client, SEED)
+    other = uri.replace("_", "%5F")
+    assert other != uri
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(other, "xla-dump", 1, text)))
+    position = _at(client, text, "    cublas-gemm.1{}:4-5", "gemm")
+    for address in (uri, other):
+        assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(address, position)))
+    client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(other)))
+    assert await client.text_document_hover_async(lsp.HoverParams(*_position_params(uri, position)))

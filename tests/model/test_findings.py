@@ -1,10 +1,13 @@
 """Findings: none on real dumps, the right one at the right place on edited ones."""
 
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from samples import (
+    DUMPS,
     SEED,
     SHARED_DUMPS,
     TPU,
@@ -14,11 +17,15 @@ from samples import (
     big_dumps,
     facts,
     lines_with_marks,
+    member,
     needs_shared_dumps,
 )
-from xla_lens.model.analysis import Analysis
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.checks import is_exempt
 from xla_lens.model.findings import Code, Severity
+from xla_lens.model.members import MemberKind
 from xla_lens.render.messages import message, related_message
+from xla_lens.syntax.columns import NONE
 
 
 def check(before: str, after: str, expected: str, path: Path = SEED) -> None:
@@ -269,3 +276,41 @@ before. Only the first module in a file is read: save each to a file of its own.
 *** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
     )
+
+
+@pytest.mark.parametrize("path", sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")), ids=lambda path: path.name[:30])
+def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
+    """Each value that is moved onto one that is live at the same time. `copy-done` and the like, which read them, are
+    not quoted; they have no computation in which the bytes might be used again.
+    """
+    analysis = analysis_of(path)
+    values, slices = analysis.dump.values, analysis.dump.slices
+    members = {file.kind: file for file in analysis.dump.members}
+    text = members[MemberKind.BUFFER_ASSIGNMENT].document.data
+    for value, other in combinations(np.flatnonzero(values.color > 0).tolist(), 2):
+        shared = min(values.end_step[value], values.end_step[other]) - max(
+            values.start_step[value], values.start_step[other]
+        )
+        is_exempt_pair = is_exempt(analysis.dump, value) or is_exempt(analysis.dump, other)
+        if values.allocation[value] != values.allocation[other] or shared < 1 or is_exempt_pair:
+            continue
+        row = values.slice[value]
+        line = text[slices.start[row] : slices.end[row]]
+        moved = line.replace(b"offset=%d)" % values.offset[value], b"offset=%d)" % values.offset[other])
+        edited = member(text.replace(line, moved), MemberKind.BUFFER_ASSIGNMENT)
+        rest = [file for file in members.values() if file.kind is not MemberKind.BUFFER_ASSIGNMENT]
+        codes = {(finding.code, finding.severity) for finding in analyse([edited, *rest]).findings}
+        assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
+
+
+def test_most_values_of_fast_memory_are_checked() -> None:
+    checked = exempt = 0
+    for path in sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")):
+        dump = analysis_of(path).dump
+        for value in np.flatnonzero((dump.values.color > 0) & (dump.values.live_range != NONE)).tolist():
+            # The state of asynchronous operations is elements `{2,...}`.
+            if "{2" not in dump.value_label(value):
+                exempt += is_exempt(dump, value)
+                checked += 1
+    assert checked
+    assert exempt <= checked // 10

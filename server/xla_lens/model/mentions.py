@@ -5,9 +5,11 @@ shows. What means no value means an instruction, if that is scheduled.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeAlias
+
+import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
@@ -72,12 +74,15 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention of something at some bytes of a file."""
+    """A mention of something at some bytes of a file. `name` is the number of the name that stands there, where that
+    may be another than the value's own.
+    """
 
     target: Target
     role: Role
     start: int
     end: int
+    name: int = NONE
 
 
 def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
@@ -142,7 +147,8 @@ def _in_position(dump: DumpSet, offset: int) -> Mention | None:
     value = _owner(dump, int(table.value[row]))
     if value == NONE:
         value = dump.value_at(int(table.name[row]), int(table.index[row]))
-    return _value_mention(value, Role.POSITION, table.start[row], table.end[row])
+    mention = _value_mention(value, Role.POSITION, table.start[row], table.end[row])
+    return mention and replace(mention, name=int(table.name[row]))
 
 
 def _in_use(dump: DumpSet, offset: int) -> Mention | None:
@@ -156,7 +162,7 @@ def _in_use(dump: DumpSet, offset: int) -> Mention | None:
     if offset > name_end:
         return _value_mention(_owner(dump, int(table.value[row])), Role.OPERAND, name_end + len(b", "), end)
     target = meaning(dump, name)
-    return Mention(target, Role.USER, start, name_end) if target else None
+    return Mention(target, Role.USER, start, name_end, name) if target else None
 
 
 def _owner(dump: DumpSet, used_value: int) -> int:
@@ -170,11 +176,12 @@ def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
         return None
     text = dump.instruction_text(row)
     operand = name_at(text, offset - int(table.instruction_start[row])) if text else None
-    target = meaning(dump, dump.name_number(operand.name)) if operand else None
+    name = dump.name_number(operand.name) if operand else NONE
+    target = meaning(dump, name)
     if operand is None or target is None:
         return None
     start = int(table.instruction_start[row])
-    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end)
+    return Mention(target, Role.INSTRUCTION_TEXT, start + operand.start, start + operand.end, name)
 
 
 def _in_schedule(dump: DumpSet, offset: int) -> Mention | None:
@@ -184,8 +191,9 @@ def _in_schedule(dump: DumpSet, offset: int) -> Mention | None:
         return None
     if offset < table.name_start[row]:
         return Mention(Step(int(table.step[row])), Role.SCHEDULE, int(table.start[row]), int(table.name_start[row]) - 1)
-    target = meaning(dump, int(table.name[row]))
-    return Mention(target, Role.SCHEDULE, int(table.name_start[row]), int(table.end[row])) if target else None
+    name = int(table.name[row])
+    target = meaning(dump, name)
+    return Mention(target, Role.SCHEDULE, int(table.name_start[row]), int(table.end[row]), name) if target else None
 
 
 def _in_live_range(dump: DumpSet, offset: int) -> Mention | None:
@@ -235,9 +243,28 @@ def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
 
 
 def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:
-    table = member.columns.report_allocations
-    row = _row_at(table, offset)
-    allocation = dump.allocation_row(int(table.index[row])) if row != NONE else NONE
-    if allocation == NONE:
+    table, rows = member.columns.report_allocations, member.columns.report_rows
+    header, row = _row_at(table, offset), _row_at(rows, offset)
+    if header != NONE:
+        allocation = dump.allocation_row(int(table.index[header]))
+        start, end = int(table.start[header]), int(table.end[header])
+        return Mention(Allocation(allocation), Role.REPORT, start, end) if allocation != NONE else None
+    if row == NONE:
         return None
-    return Mention(Allocation(allocation), Role.REPORT, int(table.start[row]), int(table.end[row]))
+    if rows.index[row] != NONE:
+        allocation = dump.allocation_row(int(rows.index[row]))
+    else:
+        allocation = _allocation_by_size(dump, int(rows.color[row]), int(rows.table[row]))
+    values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
+    values = values[dump.values.offset[values] == rows.offset[row]]
+    if not len(values):
+        return None
+    biggest = int(values[dump.values.size_bytes[values].argmax()])
+    return Mention(Value(biggest), Role.REPORT, int(rows.start[row]), int(rows.end[row]))
+
+
+def _allocation_by_size(dump: DumpSet, color: int, place: int) -> int:
+    """The allocation of a memory space in the order that the report has, the biggest first; NONE past those."""
+    rows = np.flatnonzero(dump.allocations.color == color)
+    rows = rows[np.lexsort((dump.allocations.index[rows], -dump.allocations.size_bytes[rows]))]
+    return int(rows[place]) if place < len(rows) else NONE

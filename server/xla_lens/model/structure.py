@@ -131,6 +131,9 @@ def _missing_end(dump: DumpSet, member: Member) -> str | None:
     """What is missing at the end of a file that was cut off, None if nothing is."""
     if not member.document.data.endswith((b"\n", b"\r")):
         return "line"
+    if len(member.columns.unknown_lines):
+        # They may be what is missing.
+        return None
     if member.kind is MemberKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, member)):
         return missing
     is_total = len(member.columns.totals) and member.kind is not MemberKind.MEMORY_USAGE_REPORT

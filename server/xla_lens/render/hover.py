@@ -26,7 +26,7 @@ _BARS: Final = " ▁▂▃▄▅▆▇█"
 _MISSING: Final = {
     MemberKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
     MemberKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
-    MemberKind.LIVE_RANGE: "live ranges (`-live-range.txt`): when it is live is not known",
+    MemberKind.LIVE_RANGE: "live ranges (`-live-range.txt` since 2026): when it is live is not known",
 }
 
 
@@ -40,7 +40,7 @@ def hover_markdown(facts: Hover) -> str:
         case StepFacts():
             lines = _step(facts)
         case InstructionFacts():
-            lines = iter((f"{code(facts.name)} runs at step {facts.step}.", "", "It holds no value of its own."))
+            lines = _instruction(facts)
         case PeakFacts():
             lines = _peak(facts)
     return "\n".join(lines)
@@ -74,6 +74,8 @@ def _value(facts: ValueFacts) -> Iterator[str]:
     size = f" · **{human(facts.size_bytes)}**" if facts.size_bytes is not None else ""
     yield f"{code(facts.label)} (value {facts.id}){size}"
     yield ""
+    if facts.alias:
+        yield f"- {code(facts.alias)} shows its bytes and has none of its own"
     if facts.shape is not None:
         yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
     if facts.size_bytes is not None:
@@ -99,7 +101,11 @@ def _value(facts: ValueFacts) -> Iterator[str]:
     if facts.source_file:
         line = f":{facts.source_line}" if facts.source_line is not None else ""
         yield f"- source {code(facts.source_file + line)}"
-    for kind in facts.missing:
+    yield from _missing(facts.missing)
+
+
+def _missing(kinds: tuple[MemberKind, ...]) -> Iterator[str]:
+    for kind in kinds:
         yield f"- the set has no {_MISSING[kind]}"
 
 
@@ -114,23 +120,26 @@ def _padding(facts: ValueFacts) -> str:
 def _live_range(facts: LiveRangeFacts) -> Iterator[str]:
     start = f" ({code(facts.start_instruction)})" if facts.start_instruction else ""
     end = f" ({code(facts.end_instruction)})" if facts.end_instruction else ""
-    yield f"- live from step {facts.start_step}{start} to {facts.end_step}{end}: {_end(facts)}"
+    yield f"- live from step {facts.start_step}{start} to {facts.end_step}{end}{_end(facts)}"
 
 
 def _end(facts: LiveRangeFacts) -> str:
     match facts.end:
         case End.CALLER:
-            return "a parameter, whose bytes belong to the caller to the end"
+            return ": a parameter, whose bytes belong to the caller to the end"
         case End.OUTPUT:
-            return "it may be part of the result, so it is kept to the end"
+            return ": it may be part of the result, so it is kept to the end"
         case End.LAST_USE:
-            return "there it is read for the last time"
+            around = f", within {code(facts.by)}" if facts.by else ""
+            return f": there it is read for the last time{around}"
         case End.PASSED_ON:
-            return f"there {code(facts.heir or '')} takes over its bytes"
+            return f": there {code(facts.by or '')} takes over its bytes"
         case End.LAST_ALIAS:
-            return "there its bytes are seen under another name for the last time"
+            return ": there its bytes are seen under another name for the last time"
         case End.COMPUTATION_END:
-            return "the end of its computation"
+            return ": the end of its computation"
+        case End.UNKNOWN:
+            return ""
 
 
 def _neighbours(facts: ValueFacts) -> Iterator[str]:
@@ -187,12 +196,24 @@ def _bar(part: int, whole: int) -> str:
 # ---------------------------------------------------------------- steps and the peak
 
 
+def _instruction(facts: InstructionFacts) -> Iterator[str]:
+    yield f"{code(facts.name)} runs at step {facts.step}."
+    yield ""
+    if facts.missing:
+        yield from _missing(facts.missing)
+    else:
+        yield "It holds no value of its own."
+
+
 def _step(facts: StepFacts) -> Iterator[str]:
     name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
     yield f"**step {facts.step}**{name}"
     yield ""
     for color, before, at, after in facts.live:
         yield f"- {_space(color)}: {human(at)} live; before {human(before)}, after {human(after)}"
+    if MemberKind.BUFFER_ASSIGNMENT in facts.missing:
+        yield from _missing(facts.missing)
+        return
     for verb, values, count in (
         ("born", facts.born, facts.born_count),
         ("dies after it", facts.dying, facts.dying_count),
@@ -205,6 +226,9 @@ def _step(facts: StepFacts) -> Iterator[str]:
 def _peak(facts: PeakFacts) -> Iterator[str]:
     yield f"**Printed peak**: {human(facts.printed_bytes)} at step {facts.step}"
     yield ""
+    if not facts.spaces:
+        yield from _missing(facts.missing)
+        return
     yield "| memory space | true peak | at step | live at the printed step | reserved |"
     yield "|---|--:|--:|--:|--:|"
     for space in facts.spaces:
@@ -221,15 +245,25 @@ def _peak(facts: PeakFacts) -> Iterator[str]:
 
 
 def _reasons(facts: PeakFacts) -> Iterator[str]:
-    if facts.died_before_bytes:
+    default = facts.spaces[0] if facts.spaces else None
+    if default is None:
+        return
+    if facts.counted and facts.counted[0] >= facts.counted[1] and default.live_at_printed < default.peak_bytes:
+        here, there = map(human, facts.counted)
+        if here == there:
+            here, there = (f"{counted:,} bytes" for counted in facts.counted)
+        died = f" (here {human(facts.died_before_bytes)})" if facts.died_before_bytes else ""
         yield (
-            f"- When it looks for the peak, XLA still counts what died one step before: here "
-            f"{human(facts.died_before_bytes)}."
+            f"- XLA looks for the step with sums of its own: {here} at step {facts.step}, {there} at step "
+            f"{default.peak_step}. There an element of a tuple counts as the tuple's whole table of pointers, each "
+            f"value counts for one step more{died}, and all memory spaces count together."
         )
+    if facts.printed_bytes == default.live_at_printed:
+        return
     if facts.shared_bytes:
         yield (
-            f"- Its list counts {human(facts.shared_bytes)} more than once: where one value hands its bytes over "
-            "to the next, it has both."
+            f"- Its list has values twice on the same bytes, where one hands them over to the next: "
+            f"{human(facts.shared_bytes)} as assigned."
         )
     if facts.is_whole_tuples:
         yield "- This release of XLA prints an element of a tuple with the size of the whole tuple's table of pointers."

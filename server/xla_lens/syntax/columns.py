@@ -221,6 +221,18 @@ class ReportAllocations(Table):
     index: Column
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportRows(Table):
+    """The rows of the tables in a memory usage report: the values at one `offset`. The table is that of the allocation
+    `index`, or, where that is NONE, table number `table` of the memory space `color`.
+    """
+
+    offset: Column
+    index: Column
+    color: Column
+    table: Column
+
+
 class Section(IntEnum):
     """The parts of a dump."""
 
@@ -232,6 +244,21 @@ class Section(IntEnum):
     PEAK = 5
     STACK_TRACES = 6
     REPORT = 7
+
+
+SECTIONS: Final = {
+    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
+    "used_values": Section.USED_VALUES,
+    "live_ranges": Section.LIVE_RANGES,
+    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
+    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
+    "peak": Section.PEAK,
+    "stack_traces": Section.STACK_TRACES,
+    "allocations_by_size": Section.REPORT,
+    "allocations_with_values": Section.REPORT,
+    "memory_space": Section.REPORT,
+}
+"""The parts by the nodes of the grammar."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,6 +300,7 @@ class FileColumns:
     totals: Totals
     live_range_headers: LiveRangeHeaders
     report_allocations: ReportAllocations
+    report_rows: ReportRows
     sections: Sections
     unknown_lines: UnknownLines
     other_modules: OtherModules

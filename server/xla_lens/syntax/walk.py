@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 from tree_sitter import Node, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
+from xla_lens.syntax.columns import NONE, SECTIONS, FileColumns, Kind, Rows
 from xla_lens.syntax.tree import Cancelled
 
 _KINDS: Final = {
@@ -18,19 +18,6 @@ _KINDS: Final = {
 # Plain integers: flags take a microsecond to combine.
 _OUTPUT: Final = int(Kind.OUTPUT)
 _PARAMETER: Final = int(Kind.PARAMETER)
-
-_SECTIONS: Final = {
-    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
-    "used_values": Section.USED_VALUES,
-    "live_ranges": Section.LIVE_RANGES,
-    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
-    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
-    "peak": Section.PEAK,
-    "stack_traces": Section.STACK_TRACES,
-    "allocations_by_size": Section.REPORT,
-    "allocations_with_values": Section.REPORT,
-    "memory_space": Section.REPORT,
-}
 
 # How the names of the files of a dump set end, the longer first.
 _SUFFIXES: Final = (
@@ -78,6 +65,9 @@ class _Walk:
         # The rows that the walk is below.
         self._allocation = NONE
         self._used_value = NONE
+        self._report_allocation = NONE
+        self._space = NONE
+        self._report_tables = 0
         # The dump set that the text is about, where it tells; nothing is visited in others.
         self._stem: bytes | None = None
         self._visitors = _VISITORS
@@ -103,7 +93,7 @@ class _Walk:
         cursor.goto_parent()
 
     def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
-        self._tables["sections"].add(node.start_byte, node.end_byte, _SECTIONS[node.type])
+        self._tables["sections"].add(node.start_byte, node.end_byte, SECTIONS[node.type])
         self.visit_children(cursor)
 
     # ------------------------------------------------------------ allocations
@@ -308,23 +298,41 @@ class _Walk:
 
     def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
         header = node.child_by_field_name("header")
+        self._report_allocation = self._integer(header.named_children[0]) if header else NONE
         if header:
-            self._tables["report_allocations"].add(
-                header.start_byte, header.end_byte, self._integer(header.named_children[0])
-            )
+            self._tables["report_allocations"].add(header.start_byte, header.end_byte, self._report_allocation)
 
     def visit_report_allocation(self, cursor: TreeCursor, node: Node) -> None:
         self.visit_sized_allocation(cursor, node)
         self.visit_children(cursor)
 
+    def visit_memory_space(self, cursor: TreeCursor, node: Node) -> None:
+        color = node.child_by_field_name("color")
+        self._space = self._integer(color) if color else NONE
+        self._report_tables = 0
+        self._report_allocation = NONE
+        self._visit_section(cursor, node)
+
     def visit_table(self, cursor: TreeCursor, _node: Node) -> None:
         self.visit_children(cursor)
+        self._report_tables += 1
+
+    def visit_table_row(self, _cursor: TreeCursor, node: Node) -> None:
+        offset = node.child_by_field_name("offset")
+        if offset:
+            self._tables["report_rows"].add(
+                node.start_byte,
+                node.end_byte,
+                self._integer(offset),
+                self._report_allocation,
+                self._space,
+                self._report_tables,
+            )
 
     def visit_message(self, cursor: TreeCursor, _node: Node) -> None:
         self.visit_children(cursor)
 
-    def visit_other_colors(self, cursor: TreeCursor, _node: Node) -> None:
-        self.visit_children(cursor)
+    visit_other_colors = visit_message
 
     def visit_file_marker(self, _cursor: TreeCursor, node: Node) -> None:
         begin = node.child_by_field_name("begin")
@@ -357,7 +365,7 @@ class _Walk:
 
 _Visitors: TypeAlias = dict[str, Callable[[_Walk, TreeCursor, Node], None]]
 _VISITORS: Final[_Visitors] = {
-    **dict.fromkeys(_SECTIONS, _Walk._visit_section),
+    **dict.fromkeys(SECTIONS, _Walk._visit_section),
     **{name.removeprefix("visit_"): visitor for name, visitor in vars(_Walk).items() if name.startswith("visit_")},
 }
 

@@ -13,13 +13,14 @@ def hover(analysis: Analysis, mention: Mention) -> Hover:
     """The facts about what is mentioned."""
     match mention.target:
         case Value(row):
-            return value_facts(analysis, row)
+            return value_facts(analysis, row, mention.name)
         case Allocation(row):
             return allocation_facts(analysis, row)
         case Step(step):
             return step_facts(analysis, step)
         case Instruction(name):
             dump = analysis.dump
-            return InstructionFacts(dump.label(name, NONE), int(dump.schedule.step[dump.schedule_row_of_name[name]]))
+            step = int(dump.schedule.step[dump.schedule_row_of_name[name]])
+            return InstructionFacts(dump.label(name, NONE), step, dump.missing)
         case Peak(row):
             return peak_facts(analysis, row)

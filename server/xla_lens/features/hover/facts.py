@@ -18,11 +18,13 @@ class End(Enum):
     LAST_USE = auto()
     """It is read for the last time."""
     PASSED_ON = auto()
-    """Another value takes over the same bytes: the same buffer, or one that is updated in place."""
+    """Another value of the same buffer takes over its bytes."""
     LAST_ALIAS = auto()
     """The last instruction that shows its bytes under another name."""
     COMPUTATION_END = auto()
     """None of these: the end of its computation."""
+    UNKNOWN = auto()
+    """The set does not tell what reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +39,28 @@ class ValueName:
 
 @dataclass(frozen=True, slots=True)
 class LiveRangeFacts:
-    """When a value is live, and why no longer. `users` read it at the end; `heir` takes over its bytes."""
+    """When a value is live, and why no longer. `by` is the value that takes over its bytes, or the instruction around
+    the last one that reads it.
+    """
 
     start_step: int
     end_step: int
     start_instruction: str | None
     end_instruction: str | None
     end: End
-    heir: str | None
+    by: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
-    """A value. What the set does not tell is None. `logical_bytes` are those of the shape without padding;
-    `live_at_peak` tells whether it is part of the peak of its memory space, which has `peak_bytes`. `missing` are the
-    files that would tell more.
+    """A value. What the set does not tell is None. `alias` is the instruction that is mentioned, where that only shows
+    the bytes of the value. `logical_bytes` are those of the shape without padding; `live_at_peak` tells whether it is
+    part of the peak of its memory space, which has `peak_bytes`. `missing` are the files that would tell more.
     """
 
     id: int
     label: str
+    alias: str | None
     color: int
     shape: str | None
     size_bytes: int | None
@@ -105,7 +110,9 @@ class AllocationFacts:
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """A step. For each memory space with live bytes: the colour, and the bytes live before, at and after the step."""
+    """A step. For each memory space with live bytes: the colour, and the bytes live before, at and after the step.
+    `missing` are files that would tell more.
+    """
 
     step: int
     instruction: str | None
@@ -114,14 +121,16 @@ class StepFacts:
     born_count: int
     dying: tuple[ValueName, ...]
     dying_count: int
+    missing: tuple[MemberKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionFacts:
-    """A scheduled instruction without a value of its own."""
+    """A scheduled instruction without a value of its own, as far as the set tells; `missing` are files that may."""
 
     name: str
     step: int
+    missing: tuple[MemberKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +148,10 @@ class SpacePeak:
 @dataclass(frozen=True, slots=True)
 class PeakFacts:
     """The printed peak: `printed_bytes` are the sum of its list, of which `other_space_bytes` lie outside of the
-    default memory space. What is live then was assigned `assigned_bytes`, of which `shared_bytes` are counted more than
-    once. `died_before_bytes` belong to values that ended one step earlier, which XLA still counts when it looks for the
-    peak. `is_whole_tuples` tells that elements are printed with the size of their whole tuple.
+    default memory space. What is live then was assigned `assigned_bytes`, of which `shared_bytes` are there more than
+    once. `is_whole_tuples` tells that elements are printed with the size of their whole tuple. Where XLA looks for the
+    peak, it counts `counted` bytes at the printed step and at that of the true peak; None if that cannot be told, or
+    both are one. `died_before_bytes` of it belong to values that ended one step earlier.
     """
 
     step: int
@@ -150,8 +160,10 @@ class PeakFacts:
     assigned_bytes: int
     shared_bytes: int
     died_before_bytes: int
+    counted: tuple[int, int] | None
     is_whole_tuples: bool
     spaces: tuple[SpacePeak, ...]
+    missing: tuple[MemberKind, ...]
 
 
 Hover: TypeAlias = ValueFacts | AllocationFacts | StepFacts | InstructionFacts | PeakFacts

@@ -8,6 +8,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import EMPTY_INDEX
 from xla_lens.model.lookup import taken
 from xla_lens.model.memory import live_values
+from xla_lens.model.printed_peak import counted_bytes
 from xla_lens.syntax.columns import NONE
 
 
@@ -23,12 +24,13 @@ def step_facts(analysis: Analysis, step: int) -> StepFacts:
         live=tuple(
             (space.color, space.live.at(step - 1), space.live.at(step), space.live.at(step + 1))
             for space in analysis.memory.spaces
-            if space.peak_live_bytes
+            if any(space.live.at(near) for near in (step - 1, step, step + 1))
         ),
         born=largest(dump, born),
         born_count=len(born),
         dying=largest(dump, dying),
         dying_count=len(dying),
+        missing=dump.missing,
     )
 
 
@@ -51,6 +53,7 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
         assigned_bytes=assigned_bytes,
         shared_bytes=assigned_bytes - sum(space.live.at(step) for space in analysis.memory.spaces),
         died_before_bytes=sum(values.size_bytes[ended].tolist()),
+        counted=_counted(analysis, step),
         is_whole_tuples=bool(np.any(is_element & (dump.peak_buffers.index[first : first + count] == NONE))),
         spaces=tuple(
             SpacePeak(
@@ -63,4 +66,13 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
             )
             for space in analysis.memory.spaces
         ),
+        missing=dump.missing,
     )
+
+
+def _counted(analysis: Analysis, step: int) -> tuple[int, int] | None:
+    peak = next((space.peak_step for space in analysis.memory.spaces), None)
+    if peak is None or peak == step:
+        return None
+    here, there = counted_bytes(analysis.dump, step), counted_bytes(analysis.dump, peak)
+    return (here, there) if here is not None and there is not None else None

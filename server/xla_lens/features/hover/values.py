@@ -12,12 +12,12 @@ from xla_lens.model.memory import MemorySpace
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo import TupleShape, parse_shape
 
-NEIGHBOURS: Final = 4
-"""How many of the values on the same bytes are told, on each side in time."""
+NEIGHBOURS: Final = 8
+"""How many of the values on the same bytes are told."""
 
 
-def value_facts(analysis: Analysis, value: int) -> ValueFacts:
-    """The facts about a row of `DumpSet.values`."""
+def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
+    """The facts about a row of `DumpSet.values`, which is mentioned by the number of a name, or by NONE."""
     dump, values = analysis.dump, analysis.dump.values
     slice_row, allocation = int(values.slice[value]), int(values.allocation[value])
     shape = dump.shape(value)
@@ -28,6 +28,7 @@ def value_facts(analysis: Analysis, value: int) -> ValueFacts:
     return ValueFacts(
         id=int(values.id[value]),
         label=dump.value_label(value),
+        alias=dump.label(name, NONE) if name not in (NONE, values.name[value]) else None,
         color=int(values.color[value]),
         shape=shape.decode("utf-8", "replace") if shape is not None else None,
         size_bytes=int(values.size_bytes[value]) if slice_row != NONE else None,
@@ -55,11 +56,12 @@ def _is_live_at_peak(dump: DumpSet, space: MemorySpace | None, value: int) -> bo
 
 def _live_range(dump: DumpSet, value: int) -> LiveRangeFacts:
     start, end = int(dump.values.start_step[value]), int(dump.values.end_step[value])
-    reason, heir = _end(dump, value)
-    return LiveRangeFacts(start, end, dump.instruction_at(start), dump.instruction_at(end), reason, heir)
+    reason, by = _end(dump, value)
+    return LiveRangeFacts(start, end, dump.instruction_at(start), dump.instruction_at(end), reason, by)
 
 
 def _end(dump: DumpSet, value: int) -> tuple[End, str | None]:
+    """Why a live range ends, and by what (NormalizeAliasedBuffers and GetLastUsageTime in XLA's HloLiveRange)."""
     values, end = dump.values, int(dump.values.end_step[value])
     allocation, used_value = int(values.allocation[value]), int(values.used_value[value])
     kind = allocation_name(dump, allocation).kind if allocation != NONE else Kind(0)
@@ -68,16 +70,21 @@ def _end(dump: DumpSet, value: int) -> tuple[End, str | None]:
             return End.OUTPUT, None
         if Kind.PARAMETER in kind:
             return End.CALLER, None
-    if used_value != NONE:
-        if end in _steps(dump, dump.uses.name[dump.uses_of(used_value)]):
-            return End.LAST_USE, None
-        later = _neighbours(dump, value)
-        heirs = later[(values.start_step[later] == end) | (values.start_step[later] == end + 1)]
+    if used_value == NONE:
+        return End.UNKNOWN, None
+    uses = _steps(dump, dump.uses.name[dump.uses_of(used_value)])
+    positions = _steps(dump, dump.positions.name[dump.positions_of(used_value)])
+    if end in uses:
+        around = min((step for step in uses if step > end), default=None)
+        return End.LAST_USE, dump.instruction_at(around) if around is not None else None
+    if max(uses | positions, default=end) > end:
+        # Cut short, where the next value of the same buffer begins.
+        others = _neighbours(dump, value)
+        same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
+        heirs = others[same & np.isin(values.start_step[others], (end, end + 1))]
         if len(heirs):
             return End.PASSED_ON, dump.value_label(int(heirs[0]))
-        if end in _steps(dump, dump.positions.name[dump.positions_of(used_value)]):
-            return End.LAST_ALIAS, None
-    return End.COMPUTATION_END, None
+    return (End.LAST_ALIAS if end in positions else End.COMPUTATION_END), None
 
 
 def _steps(dump: DumpSet, names: Column) -> set[int]:
@@ -99,5 +106,10 @@ def _neighbours(dump: DumpSet, value: int) -> Column:
 
 
 def _nearest(dump: DumpSet, value: int, neighbours: Column) -> list[int]:
-    place = int(dump.values.start_step[neighbours].searchsorted(dump.values.start_step[value], "right"))
-    return list(map(int, neighbours[max(0, place - NEIGHBOURS) : place + NEIGHBOURS]))
+    """Those with the fewest steps between, the bigger first, in the order of time."""
+    values = dump.values
+    gaps = np.maximum(
+        values.start_step[neighbours] - values.end_step[value], values.start_step[value] - values.end_step[neighbours]
+    )
+    nearest = np.lexsort((-values.size_bytes[neighbours], np.maximum(gaps, 0)))[:NEIGHBOURS]
+    return list(map(int, neighbours[np.sort(nearest)]))

@@ -1,0 +1,46 @@
+"""How XLA finds the step that it prints as the peak (HloLiveRange::ComputePeakMemoryMoment).
+
+It adds up shapes, not places: each value counts as the whole shape of the instruction that defines it, so that an
+element of a tuple counts as the tuple's table of pointers; a value still counts one step after its end; and all memory
+spaces count together. The first step with the greatest sum is printed, whatever is live there.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo import parse_shape
+
+
+def counted_bytes(dump: DumpSet, step: int) -> int | None:
+    """The bytes that XLA counts at a step when it looks for the peak. None if the shape of one of the values is not
+    known.
+    """
+    values = dump.values
+    rows = np.flatnonzero((values.live_range != NONE) & (values.start_step <= step) & (step <= values.end_step + 1))
+    whole = np.where(values.index[rows] > EMPTY_INDEX, dump.values_at(values.name[rows], rows * 0 + EMPTY_INDEX), rows)
+    is_whole = (whole != NONE) & (values.name[whole] == values.name[rows]) & (values.index[whole] <= EMPTY_INDEX)
+    shapes: Counter[bytes | None] = Counter(_slice_shapes(dump, whole[is_whole]))
+    for name, elements in Counter(values.name[rows[~is_whole]].tolist()).items():
+        instruction = dump.instruction(name)
+        shapes[instruction.shape.encode() if instruction else None] += elements
+    total = 0
+    for text, count in shapes.items():
+        shape = parse_shape(text) if text is not None else None
+        if shape is None or shape.byte_size is None:
+            return None
+        total += count * shape.byte_size
+    return total
+
+
+def _slice_shapes(dump: DumpSet, rows: Column) -> Iterator[bytes | None]:
+    slices = dump.values.slice[rows]
+    if dump.assignment is None or np.any(slices == NONE):
+        yield None
+        return
+    data = dump.assignment.document.data
+    for start, end in zip(dump.slices.shape_start[slices].tolist(), dump.slices.end[slices].tolist(), strict=True):
+        yield data[start:end]

@@ -1,0 +1,55 @@
+"""What the rows of memory usage reports mean, in both forms."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, dump_files, mark, needs_shared_dumps
+from xla_lens.files import find_set
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import MemberKind
+from xla_lens.model.mentions import Allocation, Value, mention_at
+from xla_lens.render.numbers import human
+
+
+def _check_rows(analysis: Analysis) -> int:
+    """Each row means a value at its offset, of the size that it tells."""
+    dump = analysis.dump
+    (report,) = (file for file in dump.members if file.kind is MemberKind.MEMORY_USAGE_REPORT)
+    rows = report.columns.report_rows
+    for start, end, offset in zip(rows.start.tolist(), rows.end.tolist(), rows.offset.tolist(), strict=True):
+        mention = mention_at(dump, report, start + 1)
+        assert mention
+        assert isinstance(mention.target, Value)
+        value = mention.target.row
+        assert dump.values.offset[value] == offset
+        size = human(int(dump.values.size_bytes[value])).replace(" ", "")
+        assert report.document.data[start:end].decode().split(";")[1].strip() == size
+    return len(rows)
+
+
+def test_rows() -> None:
+    analyses = [analysis_of(path) for path in assignments()]
+    with_report = [
+        analysis
+        for analysis in analyses
+        if MemberKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.members}
+    ]
+    assert sum(map(_check_rows, with_report)) > 200
+
+
+@needs_shared_dumps
+def test_rows_of_all_dumps() -> None:
+    reports = [path for path in dump_files(SHARED_DUMPS) if path.name.endswith("-memory-usage-report.txt")]
+    for path in reports:
+        if MemberKind.BUFFER_ASSIGNMENT in find_set(path).paths:
+            _check_rows(analysis_of.__wrapped__(path))
+
+
+@pytest.mark.parametrize("folder", ["cpu-jaxlib0.6.2", "cpu-jaxlib0.8.3"])
+def test_headers(folder: str) -> None:
+    report: Path = sorted((DUMPS / folder).rglob("*-memory-usage-report.txt"))[0]
+    line = next(line for line in report.read_text().split("\n") if line.startswith("allocation "))
+    _, mention = mark(analysis_of(report), f"{line}\n  ^")
+    assert mention
+    assert isinstance(mention.target, Allocation)
