@@ -107,3 +107,10 @@ def test_places_outside_of_edits_are_carried_over_and_back(length: int, raw: lis
 def test_an_empty_text_has_one_line(encoding: Encoding) -> None:
     assert to_position(Document(b""), 0, encoding) == (0, 0)
     assert to_offset(Document(b""), 5, 5, encoding) == 0
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b" ", b"a", b"a\n", b"\na \r\n", b"\n" * 5000, b"a" + b" " * 1023, b"b" + b"\n" * 3000]
+)
+def test_the_end_of_what_is_no_white_space(text: bytes) -> None:
+    assert Document(text).content_end == len(text.rstrip())

@@ -27,7 +27,7 @@ def check_structure(dump: DumpSet) -> Iterator[Finding]:
 
 def _form(dump: DumpSet, member: Member) -> Iterator[Finding]:
     missing = _missing_end(dump, member)
-    end = len(member.document.data.rstrip())
+    end = member.document.content_end
     last_line = member.document.line_span(member.document.row(end))[0]
     yield from _unknown_lines(member, last_line if missing else end)
     if missing:
@@ -203,7 +203,7 @@ def _is_last(member: Member, section: Section) -> bool:
     """Whether a file ends with a section of a kind."""
     sections = member.columns.sections
     ends = sections.end[sections.section == section]
-    return bool(len(ends)) and not member.document.data[int(ends[-1]) :].strip()
+    return bool(len(ends)) and int(ends[-1]) >= member.document.content_end
 
 
 # ---------------------------------------------------------------- allocations

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+_TAIL: Final = 1 << 10
+
 _CHUNK: Final = 1 << 22
 """Bytes looked at in one go: few enough that what is made of them stays small."""
 
@@ -31,6 +33,14 @@ class Document:
             following = np.frombuffer(self.data + b"\0", np.uint8)[returns]
             ends = np.sort(np.concatenate((ends, returns[following != ord("\n")])))
         return np.concatenate((np.zeros(1, np.int64), ends))
+
+    @cached_property
+    def content_end(self) -> int:
+        """The byte offset behind the last byte that is no white space."""
+        end = len(self.data)
+        while end and (tail := self.data[max(0, end - _TAIL) : end]).isspace():
+            end -= len(tail)
+        return end - len(tail) + len(tail.rstrip()) if end else 0
 
     @property
     def line_count(self) -> int:
