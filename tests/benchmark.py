@@ -25,7 +25,7 @@ from xla_lens.files import find_set, load_files
 from xla_lens.lsp.server import SWITCH_SECONDS
 from xla_lens.lsp.session import Session
 from xla_lens.model.analysis import analyse
-from xla_lens.model.members import MemberKind
+from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import XLA_DUMP
 from xla_lens.text.document import Document
 

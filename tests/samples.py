@@ -12,8 +12,9 @@ import pytest
 
 from xla_lens.files import find_set, load_files
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from xla_lens.model.members import SUFFIXES, Member, MemberKind, kind_of_content, split_name
+from xla_lens.model.members import Member, kind_of_content
+from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document, document_of_file
@@ -161,7 +162,7 @@ def _is_named_rightly(kind: MemberKind, path: Path, opened: Mapping[Path, Docume
     """The suffix of an HLO module fits any text."""
     try:
         return kind is not MemberKind.HLO or kind_of_content(_head(path, opened)) is MemberKind.HLO
-    except (OSError, NotADump):
+    except OSError:
         return False
 
 

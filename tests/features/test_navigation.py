@@ -8,8 +8,8 @@ from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignmen
 from xla_lens.features.navigation import declaration, definition, type_definition
 from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.members import MemberKind
 from xla_lens.model.mentions import Mention, Role, Value, mention_at
+from xla_lens.syntax.file_names import MemberKind
 
 
 def check(analysis: Analysis, marked: str, **expected: str) -> None:

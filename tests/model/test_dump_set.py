@@ -7,8 +7,9 @@ import pytest
 
 from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, member
 from xla_lens.model.analysis import analyse
-from xla_lens.model.members import MemberKind, kind_of_content, module_name, split_name
+from xla_lens.model.members import kind_of_content
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind, module_name, split_name
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

@@ -8,7 +8,7 @@ import pytest
 from samples import DUMPS, SHARED_DUMPS, analysis_of, big_dumps, facts, needs_shared_dumps
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.members import SUFFIXES
+from xla_lens.syntax.file_names import SUFFIXES
 
 
 def _own_facts(analysis: Analysis, file: str) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from samples import (
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks import is_exempt
 from xla_lens.model.findings import Code, Severity
-from xla_lens.model.members import MemberKind
 from xla_lens.render.messages import message, related_message
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind
 
 
 def check(before: str, after: str, expected: str, path: Path = SEED) -> None:

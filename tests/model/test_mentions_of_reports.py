@@ -7,9 +7,9 @@ import pytest
 from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, dump_files, mark, needs_shared_dumps
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.members import MemberKind
 from xla_lens.model.mentions import Allocation, Value, mention_at
 from xla_lens.render.numbers import human
+from xla_lens.syntax.file_names import MemberKind
 
 
 def _check_rows(analysis: Analysis) -> int:

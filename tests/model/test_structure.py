@@ -9,8 +9,9 @@ from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_files, membe
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.findings import Code
-from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.members import Member
 from xla_lens.render.messages import message
+from xla_lens.syntax.file_names import MemberKind
 
 _CUTS = 30
 

@@ -46,9 +46,9 @@ def run_report(options: argparse.Namespace) -> int:
     if is_text:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
         for number, one in enumerate(reports):
-            print("\n" * bool(number) + "\n".join(_text(one, width, options.at)))
+            print("\n" * bool(number) + "\n".join(_text(one, width)))
     else:
-        print(json.dumps([_json(one, options.at) for one in reports], indent=2, ensure_ascii=False))
+        print(json.dumps([_json(one) for one in reports], indent=2, ensure_ascii=False))
     return 0
 
 
@@ -61,7 +61,7 @@ def _count(text: str) -> int:
 # ---------------------------------------------------------------- JSON
 
 
-def _json(one: Report, step: int | None) -> dict[str, Any]:
+def _json(one: Report) -> dict[str, Any]:
     """The schema is in the README."""
     return {
         "module": one.module,
@@ -75,11 +75,11 @@ def _json(one: Report, step: int | None) -> dict[str, Any]:
             "peak_step": one.printed_peak_step,
             "peak_bytes": one.printed_peak_bytes,
         },
-        "memory_spaces": [_json_space(space, one, step) for space in one.spaces],
+        "memory_spaces": [_json_space(space, one) for space in one.spaces],
     }
 
 
-def _json_space(space: SpaceReport, one: Report, step: int | None) -> dict[str, Any]:
+def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
     peak = space.peak
     known: dict[str, Any] = {
         "color": space.color,
@@ -90,7 +90,7 @@ def _json_space(space: SpaceReport, one: Report, step: int | None) -> dict[str, 
         "live_bytes_at_printed_peak": space.live_at_printed_peak,
         "live_at_peak": [asdict(value) for value in peak.values] if peak else [],
     }
-    if step is not None:
+    if one.asked_step is not None:
         at = space.at_step
         known["at_step"] = at and {
             "step": at.step,
@@ -104,7 +104,7 @@ def _json_space(space: SpaceReport, one: Report, step: int | None) -> dict[str, 
 # ---------------------------------------------------------------- text
 
 
-def _text(one: Report, width: int, step: int | None) -> Iterator[str]:
+def _text(one: Report, width: int) -> Iterator[str]:
     first = Path(next(iter(one.files.values())))
     yield one.module or first.name
     yield f"  files      {', '.join(one.files)} in {first.parent}"
@@ -130,10 +130,10 @@ def _text(one: Report, width: int, step: int | None) -> Iterator[str]:
             if space.at_step:
                 yield ""
                 yield from _live_set(space.at_step, f"Live at the step in {space_name(space.color)}", width)
-    if step is not None and (one.last_step is None or step > one.last_step):
+    if one.lacks_step:
         end = "nothing is known of steps" if one.last_step is None else f"the steps are 0 to {one.last_step}"
         yield ""
-        yield f"There is no step {step}: {end}."
+        yield f"There is no step {one.asked_step}: {end}."
 
 
 def _missing(one: Report) -> Iterator[str]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.members import MemberKind, module_name
 from xla_lens.model.memory import MemorySpace, live_values
 from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.file_names import MemberKind, module_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ class SpaceReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     """One dump set. `files` are the labels of its files by what they hold; `has_live_ranges` tells whether it says when
-    values are live. The steps are 0 to `last_step`. What the set does not tell is None.
+    values are live. The steps are 0 to `last_step`; `lacks_step` tells that `asked_step` is none of them. What the set
+    does not tell is None.
     """
 
     module: str | None
@@ -79,6 +80,8 @@ class Report:
     reserved_bytes: int | None
     has_live_ranges: bool
     last_step: int | None
+    asked_step: int | None
+    lacks_step: bool
     total_bytes: int | None
     printed_peak_step: int | None
     printed_peak_bytes: int | None
@@ -101,7 +104,9 @@ def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOpti
     # One file with all but live ranges is a release that prints none; it is whole.
     is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
     last_step = dump.last_step + 1 if dump.last_step is not None else None
-    if options.at_step is not None and (last_step is None or options.at_step > last_step):
+    asked_step = options.at_step
+    lacks_step = asked_step is not None and (last_step is None or asked_step > last_step)
+    if lacks_step:
         options = replace(options, at_step=None)
     return Report(
         module=next((name for label in files.values() if (name := module_name(label))), None),
@@ -112,6 +117,8 @@ def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOpti
         reserved_bytes=sum(space.reserved_bytes for space in analysis.memory.spaces) if dump.assignment else None,
         has_live_ranges=len(dump.live_ranges) > 0,
         last_step=last_step,
+        asked_step=asked_step,
+        lacks_step=lacks_step,
         total_bytes=int(dump.totals.size_bytes[0]) if len(dump.totals) else None,
         printed_peak_step=int(dump.peaks.step[0]) if printed else None,
         printed_peak_bytes=sum(dump.peak_buffers.size_bytes.tolist()) if printed else None,

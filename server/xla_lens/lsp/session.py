@@ -15,7 +15,8 @@ from typing import Final
 
 from xla_lens.files import LoadedFile, NotADump, SetFiles, find_set, load_files
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import Member, MemberKind, kind_of_content, split_name
+from xla_lens.model.members import Member, kind_of_content
+from xla_lens.syntax.file_names import MemberKind, split_name
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from xla_lens.model.lookup import first_rows, found, taken
-from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.members import Member
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
@@ -29,6 +29,7 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
+from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.hlo import Instruction, parse_instruction
 
 _KEPT_INSTRUCTIONS = 1024
@@ -91,12 +92,9 @@ class DumpSet:
         """The files of which nothing is there. A set of before 2026 has all in one; a release of 2020 has no live
         ranges.
         """
-        parts = {
-            MemberKind.BUFFER_ASSIGNMENT: self.assignment,
-            MemberKind.VALUES: self.used,
-            MemberKind.LIVE_RANGE: self.live,
-        }
-        return tuple(kind for kind, member in parts.items() if member is None)
+        kinds = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+        parts = (self.assignment, self.used, self.live)
+        return tuple(kind for kind, part in zip(kinds, parts, strict=True) if part is None)
 
     def prepare(self) -> None:
         """Derives all tables, so that whoever asks first does not have to wait for them."""
@@ -259,8 +257,8 @@ class DumpSet:
         """The row of the schedule that has a step, NONE if none has."""
         order = self._schedule_order
         row = int(self.schedule.step.searchsorted(step, sorter=order))
-        found = row < len(order) and self.schedule.step[order[row]] == step
-        return int(order[row]) if found else NONE
+        is_there = row < len(order) and self.schedule.step[order[row]] == step
+        return int(order[row]) if is_there else NONE
 
     def instruction_at(self, step: int) -> str | None:
         """The name of the instruction that runs at a step. None past the end of the schedule."""

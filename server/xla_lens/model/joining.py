@@ -8,7 +8,7 @@ import numpy as np
 
 from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.members import Member
 from xla_lens.syntax.columns import (
     NONE,
     Column,
@@ -21,6 +21,7 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
+from xla_lens.syntax.file_names import MemberKind
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
 

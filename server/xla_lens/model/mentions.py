@@ -5,7 +5,7 @@ shows. What means no value means an instruction, if that is scheduled.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
@@ -111,8 +111,8 @@ def _row_at(table: Table, offset: int) -> int:
     return row if row >= 0 and offset <= table.end[row] else NONE
 
 
-def _value_mention(row: int, role: Role, start: int, end: int) -> Mention | None:
-    return Mention(Value(row), role, int(start), int(end)) if row != NONE else None
+def _value_mention(row: int, role: Role, start: int, end: int, name: int = NONE) -> Mention | None:
+    return Mention(Value(row), role, int(start), int(end), name) if row != NONE else None
 
 
 def _in_allocation(dump: DumpSet, offset: int) -> Mention | None:
@@ -147,8 +147,7 @@ def _in_position(dump: DumpSet, offset: int) -> Mention | None:
     value = _owner(dump, int(table.value[row]))
     if value == NONE:
         value = dump.value_at(int(table.name[row]), int(table.index[row]))
-    mention = _value_mention(value, Role.POSITION, table.start[row], table.end[row])
-    return mention and replace(mention, name=int(table.name[row]))
+    return _value_mention(value, Role.POSITION, table.start[row], table.end[row], int(table.name[row]))
 
 
 def _in_use(dump: DumpSet, offset: int) -> Mention | None:

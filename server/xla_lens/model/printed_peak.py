@@ -6,12 +6,11 @@ spaces count together. The first step with the greatest sum is printed, whatever
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
 from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo import parse_shape
 
 
@@ -21,9 +20,10 @@ def counted_bytes(dump: DumpSet, step: int) -> int | None:
     """
     values = dump.values
     rows = np.flatnonzero((values.live_range != NONE) & (values.start_step <= step) & (step <= values.end_step + 1))
-    whole = np.where(values.index[rows] > EMPTY_INDEX, dump.values_at(values.name[rows], rows * 0 + EMPTY_INDEX), rows)
+    tuples = dump.values_at(values.name[rows], np.full_like(rows, EMPTY_INDEX))
+    whole = np.where(values.index[rows] > EMPTY_INDEX, tuples, rows)
     is_whole = (whole != NONE) & (values.name[whole] == values.name[rows]) & (values.index[whole] <= EMPTY_INDEX)
-    shapes: Counter[bytes | None] = Counter(_slice_shapes(dump, whole[is_whole]))
+    shapes: Counter[bytes | None] = Counter(map(dump.shape, whole[is_whole].tolist()))
     for name, elements in Counter(values.name[rows[~is_whole]].tolist()).items():
         instruction = dump.instruction(name)
         shapes[instruction.shape.encode() if instruction else None] += elements
@@ -34,13 +34,3 @@ def counted_bytes(dump: DumpSet, step: int) -> int | None:
             return None
         total += count * shape.byte_size
     return total
-
-
-def _slice_shapes(dump: DumpSet, rows: Column) -> Iterator[bytes | None]:
-    slices = dump.values.slice[rows]
-    if dump.assignment is None or np.any(slices == NONE):
-        yield None
-        return
-    data = dump.assignment.document.data
-    for start, end in zip(dump.slices.shape_start[slices].tolist(), dump.slices.end[slices].tolist(), strict=True):
-        yield data[start:end]

@@ -7,9 +7,10 @@ import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Severity
-from xla_lens.model.members import Member, MemberKind
+from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place
 from xla_lens.syntax.columns import NONE, Column, Section, Table
+from xla_lens.syntax.file_names import MemberKind
 
 
 def check_structure(dump: DumpSet) -> Iterator[Finding]:

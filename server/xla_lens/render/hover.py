@@ -16,9 +16,9 @@ from xla_lens.features.hover.facts import (
     ValueFacts,
     ValueName,
 )
-from xla_lens.model.members import MemberKind
 from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
 from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.file_names import MemberKind
 
 _LONGEST_SHAPE: Final = 160
 _LONGEST_NAME: Final = 200

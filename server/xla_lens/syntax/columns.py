@@ -246,21 +246,6 @@ class Section(IntEnum):
     REPORT = 7
 
 
-SECTIONS: Final = {
-    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
-    "used_values": Section.USED_VALUES,
-    "live_ranges": Section.LIVE_RANGES,
-    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
-    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
-    "peak": Section.PEAK,
-    "stack_traces": Section.STACK_TRACES,
-    "allocations_by_size": Section.REPORT,
-    "allocations_with_values": Section.REPORT,
-    "memory_space": Section.REPORT,
-}
-"""The parts by the nodes of the grammar."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Sections(Table):
     """The parts of the file, each from its header to its last row; `section` is a `Section`."""

@@ -5,27 +5,30 @@ from typing import Final, TypeAlias
 
 from tree_sitter import Node, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, SECTIONS, FileColumns, Kind, Rows
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
+from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.tree import Cancelled
 
+# Plain integers: flags take a microsecond to combine.
 _KINDS: Final = {
-    b"constant": int(Kind.CONSTANT),
-    b"thread-local": int(Kind.THREAD_LOCAL),
-    b"maybe-live-out": int(Kind.MAYBE_LIVE_OUT),
-    b"preallocated-temp": int(Kind.PREALLOCATED_TEMP),
+    b"constant": Kind.CONSTANT.value,
+    b"thread-local": Kind.THREAD_LOCAL.value,
+    b"maybe-live-out": Kind.MAYBE_LIVE_OUT.value,
+    b"preallocated-temp": Kind.PREALLOCATED_TEMP.value,
 }
 
-# Plain integers: flags take a microsecond to combine.
-_OUTPUT: Final = int(Kind.OUTPUT)
-_PARAMETER: Final = int(Kind.PARAMETER)
-
-# How the names of the files of a dump set end, the longer first.
-_SUFFIXES: Final = (
-    b"-buffer-assignment-values.txt",
-    b"-buffer-assignment.txt",
-    b"-live-range.txt",
-    b"-memory-usage-report.txt",
-)
+_SECTIONS: Final = {
+    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
+    "used_values": Section.USED_VALUES,
+    "live_ranges": Section.LIVE_RANGES,
+    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
+    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
+    "peak": Section.PEAK,
+    "stack_traces": Section.STACK_TRACES,
+    "allocations_by_size": Section.REPORT,
+    "allocations_with_values": Section.REPORT,
+    "memory_space": Section.REPORT,
+}
 
 _ROWS_BETWEEN_CHECKS: Final = 1 << 12
 
@@ -69,7 +72,7 @@ class _Walk:
         self._space = NONE
         self._report_tables = 0
         # The dump set that the text is about, where it tells; nothing is visited in others.
-        self._stem: bytes | None = None
+        self._stem: str | None = None
         self._visitors = _VISITORS
 
     def columns(self) -> FileColumns:
@@ -93,7 +96,7 @@ class _Walk:
         cursor.goto_parent()
 
     def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
-        self._tables["sections"].add(node.start_byte, node.end_byte, SECTIONS[node.type])
+        self._tables["sections"].add(node.start_byte, node.end_byte, _SECTIONS[node.type])
         self.visit_children(cursor)
 
     # ------------------------------------------------------------ allocations
@@ -128,10 +131,10 @@ class _Walk:
                 case "kind":
                     kind |= _KINDS[self._data[part.start_byte : part.end_byte]]
                 case "output_shape":
-                    kind |= _OUTPUT
+                    kind |= Kind.OUTPUT.value
                     output_shape = (part.start_byte, part.end_byte)
                 case None if part.type == "parameter":
-                    kind |= _PARAMETER
+                    kind |= Kind.PARAMETER.value
                     number, *shape, place = part.named_children
                     parameter, parameter_index = self._integer(number), self._index(place)
                     if shape:
@@ -338,8 +341,7 @@ class _Walk:
         begin = node.child_by_field_name("begin")
         if begin is None:
             return
-        name = self._data[begin.start_byte : begin.end_byte]
-        stem = name.removesuffix(next(suffix for suffix in _SUFFIXES if name.endswith(suffix)))
+        stem, _ = split_name(self._data[begin.start_byte : begin.end_byte].decode("utf-8", "replace"))
         self._stem = self._stem or stem
         self._visitors = _VISITORS if stem == self._stem else _ELSEWHERE
         if stem != self._stem:
@@ -365,7 +367,7 @@ class _Walk:
 
 _Visitors: TypeAlias = dict[str, Callable[[_Walk, TreeCursor, Node], None]]
 _VISITORS: Final[_Visitors] = {
-    **dict.fromkeys(SECTIONS, _Walk._visit_section),
+    **dict.fromkeys(_SECTIONS, _Walk._visit_section),
     **{name.removeprefix("visit_"): visitor for name, visitor in vars(_Walk).items() if name.startswith("visit_")},
 }
 

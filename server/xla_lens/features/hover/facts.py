@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-from xla_lens.model.members import MemberKind
 from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.file_names import MemberKind
 
 
 class End(Enum):

@@ -15,17 +15,17 @@ from xla_lens.syntax.columns import NONE
 def step_facts(analysis: Analysis, step: int) -> StepFacts:
     """The facts about a step, by its number."""
     dump, values = analysis.dump, analysis.dump.values
+    around = [
+        (space.color, (space.live.at(step - 1), space.live.at(step), space.live.at(step + 1)))
+        for space in analysis.memory.spaces
+    ]
     placed = values.slice != NONE
     born = np.flatnonzero(placed & (values.start_step == step) & (values.live_range != NONE))
     dying = np.flatnonzero(placed & (values.end_step == step) & (values.live_range != NONE))
     return StepFacts(
         step=step,
         instruction=dump.instruction_at(step),
-        live=tuple(
-            (space.color, space.live.at(step - 1), space.live.at(step), space.live.at(step + 1))
-            for space in analysis.memory.spaces
-            if any(space.live.at(near) for near in (step - 1, step, step + 1))
-        ),
+        live=tuple((color, *live) for color, live in around if any(live)),
         born=largest(dump, born),
         born_count=len(born),
         dying=largest(dump, dying),

@@ -35,7 +35,7 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
         logical_bytes=None if parsed is None or isinstance(parsed, TupleShape) else parsed.byte_size,
         offset=int(values.offset[value]) if slice_row != NONE else None,
         allocation=allocation_name(dump, allocation) if allocation != NONE else None,
-        live_range=_live_range(dump, value) if values.live_range[value] != NONE else None,
+        live_range=_live_range(dump, value, neighbours) if values.live_range[value] != NONE else None,
         live_at_peak=_is_live_at_peak(dump, space, value),
         peak_bytes=space.peak_live_bytes if space else 0,
         neighbours=tuple(value_name(dump, other) for other in _nearest(dump, value, neighbours)),
@@ -54,13 +54,13 @@ def _is_live_at_peak(dump: DumpSet, space: MemorySpace | None, value: int) -> bo
     return bool(dump.values.start_step[value] <= space.peak_step <= dump.values.end_step[value])
 
 
-def _live_range(dump: DumpSet, value: int) -> LiveRangeFacts:
+def _live_range(dump: DumpSet, value: int, neighbours: Column) -> LiveRangeFacts:
     start, end = int(dump.values.start_step[value]), int(dump.values.end_step[value])
-    reason, by = _end(dump, value)
+    reason, by = _end(dump, value, neighbours)
     return LiveRangeFacts(start, end, dump.instruction_at(start), dump.instruction_at(end), reason, by)
 
 
-def _end(dump: DumpSet, value: int) -> tuple[End, str | None]:
+def _end(dump: DumpSet, value: int, neighbours: Column) -> tuple[End, str | None]:
     """Why a live range ends, and by what (NormalizeAliasedBuffers and GetLastUsageTime in XLA's HloLiveRange)."""
     values, end = dump.values, int(dump.values.end_step[value])
     allocation, used_value = int(values.allocation[value]), int(values.used_value[value])
@@ -79,9 +79,12 @@ def _end(dump: DumpSet, value: int) -> tuple[End, str | None]:
         return End.LAST_USE, dump.instruction_at(around) if around is not None else None
     if max(uses | positions, default=end) > end:
         # Cut short, where the next value of the same buffer begins.
-        others = _neighbours(dump, value)
-        same = (values.offset[others] == values.offset[value]) & (values.size_bytes[others] == values.size_bytes[value])
-        heirs = others[same & np.isin(values.start_step[others], (end, end + 1))]
+        is_heir = (
+            (values.offset[neighbours] == values.offset[value])
+            & (values.size_bytes[neighbours] == values.size_bytes[value])
+            & np.isin(values.start_step[neighbours], (end, end + 1))
+        )
+        heirs = neighbours[is_heir]
         if len(heirs):
             return End.PASSED_ON, dump.value_label(int(heirs[0]))
     return (End.LAST_ALIAS if end in positions else End.COMPUTATION_END), None

@@ -1,0 +1,52 @@
+"""The names of the files of a dump set: what each holds, and which belong together.
+
+XLA names them by one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in xla/service/dump.cc)::
+
+    module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt
+    module_0001.jit_f.cpu_after_optimizations-live-range.txt
+    module_0001.jit_f.cpu_after_optimizations.txt                     the scheduled HLO module
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+
+class MemberKind(StrEnum):
+    """What a file of a dump set holds. Before 2026 the buffer assignment held values and live ranges, too."""
+
+    BUFFER_ASSIGNMENT = "buffer-assignment"
+    VALUES = "values"
+    LIVE_RANGE = "live-range"
+    MEMORY_USAGE_REPORT = "memory-usage-report"
+    HLO = "hlo"
+
+
+SUFFIXES: Final = {
+    MemberKind.VALUES: "-buffer-assignment-values.txt",
+    MemberKind.BUFFER_ASSIGNMENT: "-buffer-assignment.txt",
+    MemberKind.LIVE_RANGE: "-live-range.txt",
+    MemberKind.MEMORY_USAGE_REPORT: "-memory-usage-report.txt",
+    MemberKind.HLO: ".txt",
+}
+"""How the names end. The last fits any text file and so says nothing by itself."""
+
+
+def split_name(name: str) -> tuple[str, MemberKind | None]:
+    """The stem of a file's name and what the name says that it holds, None if it says nothing."""
+    for kind, suffix in SUFFIXES.items():
+        if kind is not MemberKind.HLO and name.endswith(suffix) and name != suffix:
+            return name.removesuffix(suffix), kind
+    return name.removesuffix(SUFFIXES[MemberKind.HLO]), None
+
+
+def module_name(name: str) -> str | None:
+    """The name of the HLO module that a file's name, or a path, tells of; None if it tells of none."""
+    match = _MODULE.search(name)
+    return match[1] if match else None
+
+
+_MODULE: Final = re.compile(
+    r"(?:^|[/\\.])module_\d{4,}\.(?P<module>.+?)(?:\.cl_\d+)?"
+    r"\.(?:(?:(?:sm_[\da-z.]+|gfx[\da-z]+)_)?[cg]pu_)?after_optimizations[^/\\]*$"
+)
