@@ -10,7 +10,7 @@ import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_files, needs_shared_dumps, never
-from xla_lens.syntax.columns import FileColumns
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.tree import HLO, XLA_DUMP, parse_file
 from xla_lens.syntax.walk import read_columns
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, dump_files, never
-from xla_lens.syntax.columns import NONE, FileColumns, Kind
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
 

@@ -12,7 +12,6 @@ from xla_lens.model.members import Member
 from xla_lens.syntax.columns import (
     NONE,
     Column,
-    FileColumns,
     LiveRanges,
     PeakBuffers,
     Positions,
@@ -21,6 +20,7 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import MemberKind
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)

@@ -5,11 +5,10 @@ Every table has `start` and `end`, the bytes of the row in the file, without ind
 stand as numbers into `FileColumns.names` and `FileColumns.indices`.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum, IntFlag
 from struct import Struct
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +188,13 @@ class PeakBuffers(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StackTraceHeaders(Table):
+    """The header of the tree of the peak by source."""
+
+    size_bytes: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class StackTraces(Table):
     """The tree of the peak by source. `depth` is 0 for a computation; `name_start` to `name_end` is any text."""
 
@@ -202,9 +208,18 @@ class StackTraces(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals(Table):
-    """Total bytes used."""
+    """Total bytes used. `human_start` to `human_end` is the size in a unit that fits; releases before 2022 lack it."""
 
     size_bytes: Column
+    human_start: Column
+    human_end: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherColorValues(Table):
+    """The values that are in an allocation of another memory space than theirs, as it says itself."""
+
+    id: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,21 +231,46 @@ class LiveRangeHeaders(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportAllocations(Table):
-    """The headers of allocations in a memory usage report."""
+    """The headers of allocations in a memory usage report, with the spans of the sizes. Those of the list by size have
+    the sizes of all up to there and of the rest before them.
+    """
 
     index: Column
+    size_start: Column
+    size_end: Column
+    cumulative_start: Column
+    cumulative_end: Column
+    remaining_start: Column
+    remaining_end: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportSpaces(Table):
+    """The total of a memory space in a report."""
+
+    color: Column
+    size_bytes: Column
+    human_start: Column
+    human_end: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportRows(Table):
-    """The rows of the tables in a memory usage report: the values at one `offset`. The table is that of the allocation
-    `index`, or, where that is NONE, table number `table` of the memory space `color`.
+    """The rows of the tables in a memory usage report: the `values` values at one `offset`. The table is that of the
+    allocation `index`, or, where that is NONE, table number `table` of the memory space `color`. The row ends with the
+    shapes.
     """
 
     offset: Column
     index: Column
     color: Column
     table: Column
+    cumulative_start: Column
+    cumulative_end: Column
+    size_start: Column
+    size_end: Column
+    values: Column
+    shapes_start: Column
 
 
 class Section(IntEnum):
@@ -264,45 +304,3 @@ class OtherModules(Table):
 
     name_start: Column
     name_end: Column
-
-
-@dataclass(frozen=True, eq=False)
-class FileColumns:
-    """All tables of a file."""
-
-    names: tuple[bytes, ...]
-    indices: tuple[bytes, ...]
-    allocations: Allocations
-    slices: Slices
-    used_values: UsedValues
-    positions: Positions
-    uses: Uses
-    schedule: Schedule
-    live_ranges: LiveRanges
-    peaks: Peaks
-    peak_buffers: PeakBuffers
-    stack_traces: StackTraces
-    totals: Totals
-    live_range_headers: LiveRangeHeaders
-    report_allocations: ReportAllocations
-    report_rows: ReportRows
-    sections: Sections
-    unknown_lines: UnknownLines
-    other_modules: OtherModules
-
-    @classmethod
-    def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, bytes | bytearray]) -> Self:
-        """The tables of rows that were written one after another, by the name of the table. One that is not named has
-        no rows.
-        """
-        tables: dict[str, Any] = {name: table.of(rows.get(name, b"")) for name, table in cls.tables().items()}
-        return cls(tuple(names), tuple(indices), **tables)
-
-    def has_rows(self) -> bool:
-        """Whether there is anything that the grammar knows."""
-        return any(len(getattr(self, name)) for name in self.tables() if name not in ("unknown_lines", "other_modules"))
-
-    @classmethod
-    def tables(cls) -> dict[str, type[Table]]:
-        """The types of the tables by their names."""
-        return {field.name: field.type for field in fields(cls) if isinstance(field.type, type)}

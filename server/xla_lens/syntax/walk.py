@@ -1,13 +1,15 @@
 """Trees to columns: one walk over the tree of a file fills all of its tables."""
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 from tree_sitter import Node, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import split_name
-from xla_lens.syntax.tree import Cancelled
+from xla_lens.syntax.walk_base import SECTIONS, Visitors, span
+from xla_lens.syntax.walk_reports import ReportWalk
 
 # Plain integers: flags take a microsecond to combine.
 _KINDS: Final = {
@@ -16,21 +18,6 @@ _KINDS: Final = {
     b"maybe-live-out": Kind.MAYBE_LIVE_OUT.value,
     b"preallocated-temp": Kind.PREALLOCATED_TEMP.value,
 }
-
-_SECTIONS: Final = {
-    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
-    "used_values": Section.USED_VALUES,
-    "live_ranges": Section.LIVE_RANGES,
-    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
-    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
-    "peak": Section.PEAK,
-    "stack_traces": Section.STACK_TRACES,
-    "allocations_by_size": Section.REPORT,
-    "allocations_with_values": Section.REPORT,
-    "memory_space": Section.REPORT,
-}
-
-_ROWS_BETWEEN_CHECKS: Final = 1 << 12
 
 # The columns, in characters, at which the names of the stack trace's tree start: 4, then 10, 14, 18 ...
 _BRANCH_INDENT: Final = 6
@@ -44,19 +31,11 @@ def read_columns(tree: Tree, data: bytes, is_cancelled: Callable[[], bool]) -> F
     return walk.columns()
 
 
-class _Walk:
-    """All tables as they grow. A `visit_` method is called with the cursor at a node of that name, and leaves it there.
-
-    The grammar gives a node only to what is right to its end, so the parts of a row can be told by their order.
-    """
+class _Walk(ReportWalk):
+    """A `visit_` method is called with the cursor at a node of that name, and leaves it there."""
 
     def __init__(self, data: bytes, is_cancelled: Callable[[], bool]) -> None:
-        self._data = data
-        self._is_cancelled = is_cancelled
-        self._visited = 0
-        self._names: dict[bytes, int] = {}
-        self._indices: dict[bytes, int] = {b"{}": 0}
-        self._tables = {name: Rows(table) for name, table in FileColumns.tables().items()}
+        super().__init__(data, _VISITORS, is_cancelled)
         self._allocations = self._tables["allocations"]
         self._slices = self._tables["slices"]
         self._used_values = self._tables["used_values"]
@@ -68,36 +47,8 @@ class _Walk:
         # The rows that the walk is below.
         self._allocation = NONE
         self._used_value = NONE
-        self._report_allocation = NONE
-        self._space = NONE
-        self._report_tables = 0
         # The dump set that the text is about, where it tells; nothing is visited in others.
         self._stem: str | None = None
-        self._visitors = _VISITORS
-
-    def columns(self) -> FileColumns:
-        """What was collected."""
-        return FileColumns.of(self._names, self._indices, {name: rows.cells for name, rows in self._tables.items()})
-
-    def visit_children(self, cursor: TreeCursor) -> None:
-        """Visits what is directly below the cursor."""
-        if not cursor.goto_first_child():
-            return
-        while True:
-            node = _here(cursor)
-            visitor = self._visitors.get(node.type)
-            if visitor:
-                visitor(self, cursor, node)
-            self._visited += 1
-            if self._visited % _ROWS_BETWEEN_CHECKS == 0 and self._is_cancelled():
-                raise Cancelled
-            if not cursor.goto_next_sibling():
-                break
-        cursor.goto_parent()
-
-    def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
-        self._tables["sections"].add(node.start_byte, node.end_byte, _SECTIONS[node.type])
-        self.visit_children(cursor)
 
     # ------------------------------------------------------------ allocations
 
@@ -169,7 +120,13 @@ class _Walk:
         return self._integer(number), self._name(name), index, color
 
     def visit_total(self, _cursor: TreeCursor, node: Node) -> None:
-        self._tables["totals"].add(node.start_byte, node.end_byte, self._integer(node.named_children[0]))
+        size, *human = node.named_children
+        human_size = span(human[0] if human else None)
+        self._tables["totals"].add(node.start_byte, node.end_byte, self._integer(size), *human_size)
+
+    def visit_other_color_value(self, _cursor: TreeCursor, node: Node) -> None:
+        value = node.named_children[0]
+        self._tables["other_color_values"].add(node.start_byte, node.end_byte, self._integer(value.named_children[0]))
 
     # ------------------------------------------------------------ used values
 
@@ -276,6 +233,13 @@ class _Walk:
             self._integer(cumulative[0]) if cumulative else NONE,
         )
 
+    def visit_stack_traces(self, cursor: TreeCursor, node: Node) -> None:
+        size = node.child_by_field_name("size")
+        if size:
+            header_end = size.end_byte + len(b" bytes")
+            self._tables["stack_trace_headers"].add(node.start_byte, header_end, self._grouped_integer(size))
+        self._visit_section(cursor, node)
+
     def visit_stack_trace(self, cursor: TreeCursor, node: Node) -> None:
         name = node.child_by_field_name("name")
         if not name:
@@ -297,40 +261,7 @@ class _Walk:
         stems = len(self._data[branch.start_byte : branch.end_byte].decode()) + 1
         return 1 + (branch.start_point.column - _BRANCH_INDENT + stems - _BRANCH_WIDTH) // _BRANCH_WIDTH
 
-    # ------------------------------------------------------------ reports and the rest
-
-    def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
-        header = node.child_by_field_name("header")
-        self._report_allocation = self._integer(header.named_children[0]) if header else NONE
-        if header:
-            self._tables["report_allocations"].add(header.start_byte, header.end_byte, self._report_allocation)
-
-    def visit_report_allocation(self, cursor: TreeCursor, node: Node) -> None:
-        self.visit_sized_allocation(cursor, node)
-        self.visit_children(cursor)
-
-    def visit_memory_space(self, cursor: TreeCursor, node: Node) -> None:
-        color = node.child_by_field_name("color")
-        self._space = self._integer(color) if color else NONE
-        self._report_tables = 0
-        self._report_allocation = NONE
-        self._visit_section(cursor, node)
-
-    def visit_table(self, cursor: TreeCursor, _node: Node) -> None:
-        self.visit_children(cursor)
-        self._report_tables += 1
-
-    def visit_table_row(self, _cursor: TreeCursor, node: Node) -> None:
-        offset = node.child_by_field_name("offset")
-        if offset:
-            self._tables["report_rows"].add(
-                node.start_byte,
-                node.end_byte,
-                self._integer(offset),
-                self._report_allocation,
-                self._space,
-                self._report_tables,
-            )
+    # ------------------------------------------------------------ the rest
 
     def visit_message(self, cursor: TreeCursor, _node: Node) -> None:
         self.visit_children(cursor)
@@ -350,31 +281,15 @@ class _Walk:
     def visit_unknown_line(self, _cursor: TreeCursor, node: Node) -> None:
         self._tables["unknown_lines"].add(node.start_byte, node.end_byte)
 
-    # ------------------------------------------------------------ tokens
 
-    def _integer(self, node: Node) -> int:
-        return int(self._data[node.start_byte : node.end_byte])
-
-    def _grouped_integer(self, node: Node) -> int:
-        return int(self._data[node.start_byte : node.end_byte].replace(b" ", b""))
-
-    def _name(self, node: Node) -> int:
-        return self._names.setdefault(self._data[node.start_byte : node.end_byte], len(self._names))
-
-    def _index(self, node: Node) -> int:
-        return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
-
-
-_Visitors: TypeAlias = dict[str, Callable[[_Walk, TreeCursor, Node], None]]
-_VISITORS: Final[_Visitors] = {
-    **dict.fromkeys(_SECTIONS, _Walk._visit_section),
-    **{name.removeprefix("visit_"): visitor for name, visitor in vars(_Walk).items() if name.startswith("visit_")},
+_VISITORS: Final[Visitors] = {
+    **dict.fromkeys(SECTIONS, _Walk._visit_section),
+    **{
+        name.removeprefix("visit_"): visitor
+        for part in (ReportWalk, _Walk)
+        for name, visitor in vars(part).items()
+        if name.startswith("visit_")
+    },
 }
 
-_ELSEWHERE: Final[_Visitors] = {"file_marker": _Walk.visit_file_marker}
-
-
-def _here(cursor: TreeCursor) -> Node:
-    node = cursor.node
-    assert node is not None, "a cursor always stands at a node"
-    return node
+_ELSEWHERE: Final[Visitors] = {"file_marker": _Walk.visit_file_marker}
