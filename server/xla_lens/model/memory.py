@@ -91,17 +91,30 @@ def live_values(dump: DumpSet, step: int) -> Column:
     return np.flatnonzero((dump.values.start_step <= step) & (step <= dump.values.end_step))
 
 
-def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
-    """Follows the live bytes of a dump set over all steps. `is_exempt` tells values whose live ranges are known to
-    say too much, see `sweep`.
-    """
+def placed_values(dump: DumpSet) -> Column:
+    """The values that take part in live bytes, by id: those that have a live range and some bytes of an allocation."""
     values = dump.values
-    placed = np.flatnonzero(
+    return np.flatnonzero(
         (values.allocation != NONE)
         & (values.size_bytes > 0)
         & (values.start_step != NONE)
         & (values.start_step <= values.end_step)
     )
+
+
+def covering(dump: DumpSet, step: int, color: int) -> Column:
+    """The values whose bytes are the live bytes of a memory space at a step, by id."""
+    values, placed = dump.values, placed_values(dump)
+    is_live = (values.start_step[placed] <= step) & (step <= values.end_step[placed])
+    live: Column = placed[is_live & (dump.allocations.color[values.allocation[placed]] == color)]
+    return live
+
+
+def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
+    """Follows the live bytes of a dump set over all steps. `is_exempt` tells values whose live ranges are known to
+    say too much, see `sweep`.
+    """
+    values, placed = dump.values, placed_values(dump)
     placed = placed[np.argsort(values.allocation[placed], kind="stable")]
     allocations, steps, deltas = array("q"), array("q"), array("q")
     collisions: dict[tuple[int, int], None] = {}

@@ -198,14 +198,14 @@ def _metadata(node: Node, text: bytes) -> Iterator[tuple[str, str]]:
             for field in child.named_children:
                 name, value = field.child_by_field_name("name"), field.child_by_field_name("value")
                 if name and value:
-                    yield _text(name, text), _unquoted(_text(value, text))
+                    yield _text(name, text), unquoted(_text(value, text))
 
 
 _ESCAPES: Final = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _CONTROLS: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
-def _unquoted(value: str) -> str:
+def unquoted(value: str) -> str:
     """The text of a string that absl::CEscape escaped."""
     if not value.startswith('"'):
         return value

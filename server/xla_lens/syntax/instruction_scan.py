@@ -1,0 +1,136 @@
+"""The head of an instruction's text, read without a tree: its shape, its opcode and what it reads.
+
+To parse the longest instructions takes 10 ms, most of it for attributes. What is asked of all instructions of a dump at
+once is found here by looking at the head only, up to the end of the operand list, and at the metadata. The grammar is
+still who decides what an instruction is: whatever is not plainly of the usual form is left to it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from xla_lens.syntax.hlo import parse_instruction, unquoted
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionHead:
+    """The shape is at bytes `shape_start` to `shape_end`; the operands start behind their bracket, at
+    `operands_start`. All are bytes of the text that was given, not of the part that was looked at.
+    """
+
+    shape_start: int
+    shape_end: int
+    opcode: bytes
+    operands_start: int
+
+
+_NAME: Final = rb"[^\s{}()\[\]\",=%]+"
+_BEFORE_SHAPE: Final = re.compile(rb"\s*(?:ROOT\s+)?%?" + _NAME + rb"\s*=\s*(?=[a-z(])")
+# A shape ends with a bracket, and inside of a shape none is before a blank. So this is the first that fits.
+_AFTER_SHAPE: Final = re.compile(rb"(?<=[)\]}])\s+([a-z][a-z0-9-]*)\(")
+# Up to the bracket that closes the list. Shapes of operands nest; what nests deeper is left to the grammar.
+_TO_CLOSE: Final = re.compile(rb"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+\))*+\)")
+_OPERAND: Final = re.compile(rb"%(" + _NAME + rb")")
+_WITHOUT_NAMES: Final = (b"parameter", b"constant")
+
+
+def instruction_head(text: bytes, start: int = 0, end: int | None = None) -> InstructionHead | None:
+    """The head of the instruction at bytes `start` to `end` of a text; None if there is none."""
+    end = len(text) if end is None else end
+    before = _BEFORE_SHAPE.match(text, start, end)
+    after = _AFTER_SHAPE.search(text, before.end(), end) if before else None
+    return InstructionHead(before.end(), after.start(), after[1], after.end()) if before and after else None
+
+
+def operand_names(text: bytes, start: int = 0, end: int | None = None) -> tuple[bytes, ...]:
+    """The names of the operands of the instruction at bytes `start` to `end` of a text, without `%`, by operand number.
+
+    Operands that are no names (literals, the number of a parameter) are left out, as in `Instruction.operands`.
+    """
+    head = instruction_head(text, start, end)
+    return operands_of(text, head, start, end) if head else ()
+
+
+def operands_of(text: bytes, head: InstructionHead, start: int = 0, end: int | None = None) -> tuple[bytes, ...]:
+    """`operand_names` where the head is known."""
+    if head.opcode in _WITHOUT_NAMES:
+        return ()
+    end = len(text) if end is None else end
+    close = _TO_CLOSE.match(text, head.operands_start, end)
+    if close:
+        operands = close[0]
+        if operands == b")":
+            return ()
+        names = _OPERAND.findall(operands)
+        # Names without `%` are of HLO modules, and of operands that are deleted: `null`.
+        if names and b"null" not in operands:
+            return tuple(names)
+    instruction = parse_instruction(text[start : close.end() if close else end])
+    return tuple(operand.name for operand in instruction.operands) if instruction else ()
+
+
+_METADATA: Final = b", metadata={"
+_FIELD: Final = re.compile(rb'\s*([A-Za-z_][A-Za-z0-9_.-]*)=("(?:[^"\\]|\\.)*+"|[^\s{}()\[\]",=%]++)', re.DOTALL)
+
+
+def op_name_of(text: bytes, head: InstructionHead, start: int = 0, end: int | None = None) -> str | None:
+    """The `op_name` of the instruction at bytes `start` to `end` of a text whose head is known; None if it has none."""
+    end = len(text) if end is None else end
+    place = text.find(_METADATA, head.operands_start, end)
+    if place < 0:
+        return None
+    before = text[head.operands_start : place]
+    if b'"' in before or before.count(b"{") != before.count(b"}"):
+        # It may stand in a string, or inside of a backend configuration.
+        instruction = parse_instruction(text[start:end])
+        return instruction.op_name if instruction else None
+    place += len(_METADATA)
+    while field := _FIELD.match(text, place, end):
+        if field[1] == b"op_name":
+            return unquoted(field[2].decode("utf-8", "replace"))
+        place = field.end()
+    if text[place : place + 1] == b"}":
+        return None
+    instruction = parse_instruction(text[start:end])
+    return instruction.op_name if instruction else None
+
+
+_ARRAY: Final = rb"[a-z][a-z0-9]*\[[^\]]*+\](?:\{(?:[^{}]++|\{[^{}]*+\})*+\})?"
+_SHAPE_PART: Final = re.compile(_ARRAY + rb"|b?\(|\)")
+
+
+def tuple_elements(shape: bytes) -> dict[bytes, tuple[int, int]]:
+    """Where in the text of a shape its parts stand, by their index: ``{}`` is the whole, ``{1,0}`` the first element of
+    the second. Tuples come after their elements. What follows the shape does not matter.
+    """
+    found: dict[bytes, tuple[int, int]] = {}
+    # The index of the part that comes next, and the starts of the tuples that are open around it.
+    index: list[int] = []
+    starts: list[int] = []
+    # A buffer, `b(...)`, is one part, whatever is inside.
+    buffer_start, buffer_depth = 0, 0
+    for part in _SHAPE_PART.finditer(shape):
+        text, start = part[0], part.start()
+        if text == b"b(" or (buffer_depth and text == b"("):
+            buffer_start = buffer_start if buffer_depth else start
+            buffer_depth += 1
+            continue
+        if buffer_depth:
+            buffer_depth -= text == b")"
+            if buffer_depth or text != b")":
+                continue
+            start = buffer_start
+        elif text == b"(":
+            starts.append(start)
+            index.append(0)
+            continue
+        elif text == b")":
+            if not starts:
+                break
+            start = starts.pop()
+            index.pop()
+        found[b"{%s}" % b",".join(b"%d" % number for number in index)] = (start, part.end())
+        if not index:
+            break
+        index[-1] += 1
+    return found
