@@ -5,32 +5,40 @@ element of a tuple counts as the tuple's table of pointers; a value still counts
 spaces count together. The first step with the greatest sum is printed, whatever is live there.
 """
 
-from collections import Counter
-
 import numpy as np
 
-from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo import parse_shape
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column
+
+
+def counted_values(dump: DumpSet, step: int) -> Column:
+    """The values that XLA counts at a step, by id: those live there, and those that ended one step before."""
+    values = dump.values
+    is_there = (values.start_step <= step) & (step <= values.end_step + 1)
+    return np.flatnonzero((values.live_range != NONE) & is_there)
 
 
 def counted_bytes(dump: DumpSet, step: int) -> int | None:
     """The bytes that XLA counts at a step when it looks for the peak. None if the shape of one of the values is not
-    known.
+    known, or the value of one of the live ranges.
     """
-    values = dump.values
-    rows = np.flatnonzero((values.live_range != NONE) & (values.start_step <= step) & (step <= values.end_step + 1))
-    tuples = dump.values_at(values.name[rows], np.full_like(rows, EMPTY_INDEX))
-    whole = np.where(values.index[rows] > EMPTY_INDEX, tuples, rows)
-    is_whole = (whole != NONE) & (values.name[whole] == values.name[rows]) & (values.index[whole] <= EMPTY_INDEX)
-    shapes: Counter[bytes | None] = Counter(map(dump.shape, whole[is_whole].tolist()))
-    for name, elements in Counter(values.name[rows[~is_whole]].tolist()).items():
-        instruction = dump.instruction(name)
-        shapes[instruction.shape.encode() if instruction else None] += elements
-    total = 0
-    for text, count in shapes.items():
-        shape = parse_shape(text) if text is not None else None
-        if shape is None or shape.byte_size is None:
-            return None
-        total += count * shape.byte_size
-    return total
+    sizes, ranges = dump.whole_bytes[counted_values(dump, step)], dump.live_ranges
+    is_there = (ranges.start_step <= step) & (step <= ranges.end_step + 1)
+    if np.any(sizes == NONE) or np.any(is_there & (dump.value_of_live_range == NONE)):
+        return None
+    return int(sizes.sum())
+
+
+def xla_peak_step(dump: DumpSet) -> int | None:
+    """The step that XLA prints as the peak: the first of those at which a value starts at which it counts the most
+    bytes. None if nothing is live, or if not all is known that it counts.
+    """
+    values, live = dump.values, np.flatnonzero(dump.values.live_range != NONE)
+    starts, ends, sizes = values.start_step[live], values.end_step[live], dump.whole_bytes[live]
+    if not len(live) or np.any(sizes == NONE) or np.any(dump.value_of_live_range == NONE):
+        return None
+    steps, first = np.unique(starts, return_inverse=True)
+    changes = np.zeros(len(steps) + 1, np.int64)
+    np.add.at(changes, first, sizes)
+    np.subtract.at(changes, np.maximum(steps.searchsorted(ends + 1, "right"), first), sizes)
+    return int(steps[changes[:-1].cumsum().argmax()])
