@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-import numpy as np
-
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
+from xla_lens.model.places import allocation_by_size
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo import name_at
 
@@ -253,17 +252,10 @@ def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:
     if rows.index[row] != NONE:
         allocation = dump.allocation_row(int(rows.index[row]))
     else:
-        allocation = _allocation_by_size(dump, int(rows.color[row]), int(rows.table[row]))
+        allocation = allocation_by_size(dump, int(rows.color[row]), int(rows.table[row]))
     values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
     values = values[dump.values.offset[values] == rows.offset[row]]
     if not len(values):
         return None
     biggest = int(values[dump.values.size_bytes[values].argmax()])
     return Mention(Value(biggest), Role.REPORT, int(rows.start[row]), int(rows.end[row]))
-
-
-def _allocation_by_size(dump: DumpSet, color: int, place: int) -> int:
-    """The allocation of a memory space in the order that the report has, the biggest first; NONE past those."""
-    rows = np.flatnonzero(dump.allocations.color == color)
-    rows = rows[np.lexsort((dump.allocations.index[rows], -dump.allocations.size_bytes[rows]))]
-    return int(rows[place]) if place < len(rows) else NONE

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
 from xla_lens.syntax.columns import NONE, Table
@@ -55,3 +57,10 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
     if dump.live is None or row == NONE:
         return None
     return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
+
+
+def allocation_by_size(dump: DumpSet, color: int, place: int) -> int:
+    """The allocation of a memory space at a place in the order of reports, the biggest first; NONE past those."""
+    rows = np.flatnonzero(dump.allocations.color == color)
+    rows = rows[np.lexsort((dump.allocations.index[rows], -dump.allocations.size_bytes[rows]))]
+    return int(rows[place]) if place < len(rows) else NONE

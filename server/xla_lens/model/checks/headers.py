@@ -1,0 +1,123 @@
+"""Checks of what the headers of allocations say of parameters and of the output."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from xla_lens.model.checks.allocations import holds_shape, output_shape, parameter_shape
+from xla_lens.model.checks.doubts import Doubts
+from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.findings import Code, Finding, Related, error
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.places import row_place
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.hlo import byte_sizes
+from xla_lens.syntax.instruction_scan import instruction_head, tuple_elements
+
+
+def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Parameters of allocations that are not the parameters of the program, each there once."""
+    allocations, member = dump.allocations, dump.assignment
+    if member is None:
+        return
+    rows = np.flatnonzero(((allocations.kind & int(Kind.PARAMETER)) != 0) & ~doubts.allocations)
+    is_quoted = doubts.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
+    wrong: list[int] = []
+    if is_quoted:
+        wrong = [row for row in rows.tolist() if not _holds_parameter(dump, doubts, row)]
+        for row in wrong:
+            yield _parameter_finding(dump, member, row, what="value")
+    keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
+    order = np.lexsort(keys)
+    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
+    for first, row in zip(rows[order[again]].tolist(), rows[order[again + 1]].tolist(), strict=True):
+        if first not in wrong and row not in wrong:
+            wrong.append(row)
+            related = Related(row_place(member, allocations, first), "first")
+            yield _parameter_finding(dump, member, row, related, what="twice")
+    # The rows of parameters that are missing may be those of broken headers.
+    if wrong or not doubts.is_whole(member) or np.any(allocations.index == NONE) or np.any(doubts.allocations):
+        doubts.allocations[wrong] = True
+        return
+    numbers, first_row = np.unique(allocations.parameter[rows], return_index=True)
+    gaps = np.flatnonzero(np.diff(numbers, prepend=-1) > 1)
+    for gap in gaps[-1:].tolist():
+        missing = int(numbers[gap - 1]) + 1 if gap else 0
+        doubts.allocations[rows[first_row[gap]]] = True
+        yield _parameter_finding(dump, member, int(rows[first_row[gap]]), what="gap", missing=missing)
+
+
+def _parameter_finding(dump: DumpSet, member: Member, row: int, *related: Related, **facts: int | str) -> Finding:
+    allocations = dump.allocations
+    index = int(allocations.parameter_index[row])
+    return error(
+        Code.PARAMETER_MISMATCH,
+        row_place(member, allocations, row),
+        *related,
+        allocation=int(allocations.index[row]),
+        parameter=int(allocations.parameter[row]),
+        index=dump.indices[index].decode() if index != NONE else "",
+        **facts,
+    )
+
+
+def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
+    """Whether an allocation holds the parameter that it says; also if that cannot be told."""
+    values = dump.values_of_allocation(allocation)
+    wanted = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
+    opening = b"parameter(%d)" % dump.allocations.parameter[allocation]
+    if not len(values) or np.any(doubts.values[values]):
+        return True
+    for value in values.tolist():
+        row = int(dump.values.used_value[value])
+        text = dump.instruction_text(row) if row != NONE else None
+        head = instruction_head(text) if text else None
+        if text is None or head is None:
+            return True
+        is_here = max(int(dump.values.index[value]), EMPTY_INDEX) == wanted
+        if is_here and text.startswith(opening, head.operands_start - len(b"parameter(")):
+            return True
+    return False
+
+
+def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Shapes in the headers of allocations that none of the values in them has."""
+    member = dump.assignment
+    if member is None:
+        return
+    for row in np.flatnonzero(~doubts.allocations & (dump.allocations.slice_count > 0)).tolist():
+        if np.any(doubts.values[dump.values_of_allocation(row)]):
+            continue
+        parameter, output = parameter_shape(dump, row), output_shape(dump, row)
+        wrong = [
+            (what, shape)
+            for what, shape, has in (("parameter", parameter, _has_parameter), ("output", output, _has_output))
+            if shape and not shape.startswith(b"<") and not holds_shape(dump, row, shape) and not has(dump, row, shape)
+        ]
+        for what, shape in wrong:
+            doubts.allocations[row] = True
+            yield error(
+                Code.SHAPE_MISMATCH,
+                row_place(member, dump.allocations, row),
+                what=what,
+                allocation=int(dump.allocations.index[row]),
+                shape=shape.decode("utf-8", "replace"),
+            )
+
+
+def _has_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether a header shows the whole parameter of which the allocation holds an element, as XLA did until 2025."""
+    index = int(dump.allocations.parameter_index[allocation])
+    if index <= EMPTY_INDEX:
+        return False
+    start, end = tuple_elements(shape).get(dump.indices[index], (0, 0))
+    return holds_shape(dump, allocation, shape[start:end])
+
+
+def _has_output(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether the root may show a value as another shape: a bitcast is a position, and has as many bytes."""
+    values = dump.values_of_allocation(allocation)
+    rows = dump.values.used_value[values]
+    is_shown = taken(dump.used_values.position_count, rows) > 1
+    return bool(np.any(is_shown & (dump.logical_bytes[values] == byte_sizes([shape])[0])))

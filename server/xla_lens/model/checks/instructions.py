@@ -1,0 +1,207 @@
+"""Checks of values against the instructions that the dump quotes: what these read, and of which shape they are."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts, in_doubt
+from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.findings import Code, Finding, Related, error
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.places import Place, row_place
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo import ArrayShape, parse_shape
+from xla_lens.syntax.instruction_scan import instruction_head, operand_names, tuple_elements
+
+# ---------------------------------------------------------------- operands
+
+
+def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Uses of which the instruction that is said to read says otherwise (HloValue::ComputeUses)."""
+    uses, member = dump.uses, dump.used
+    if member is None or not len(uses):
+        return
+    value = taken(dump.value_of_used_value, uses.value)
+    operands, first, count = _operands(dump)
+    is_quoted = first[uses.name] != NONE
+    has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
+    operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
+    read = np.where(operand != NONE, dump.values_at(operand, uses.index), NONE)
+    wrong = is_quoted & (read != value) & (value != NONE)
+    wrong &= ~in_doubt(doubts.values, value) & ~in_doubt(doubts.names, uses.name)
+    wrong &= (read == NONE) | ~in_doubt(doubts.values, read)
+    wrong &= (operand == NONE) | ~in_doubt(doubts.names, operand)
+    for row in np.flatnonzero(wrong).tolist():
+        doubts.values[value[row]] = True
+        text = (
+            _unknown_operand(dump, member, int(uses.name[row]), int(uses.operand[row]))
+            if operand[row] == NONE
+            else None
+        )
+        yield error(
+            Code.OPERAND_MISMATCH,
+            text or row_place(member, uses, row),
+            *_quote(dump, member, int(uses.name[row])),
+            what="unknown" if text else "other" if operand[row] != NONE else "none",
+            value=dump.value_label(int(value[row])),
+            user=dump.label(int(uses.name[row]), NONE),
+            operand=int(uses.operand[row]),
+            operands=int(count[uses.name[row]]),
+            read=dump.label(int(operand[row]), int(uses.index[row])) if operand[row] != NONE else "",
+        )
+    yield from _read_twice(dump, doubts, member, value)
+
+
+def _read_twice(dump: DumpSet, doubts: Doubts, member: Member, value: Column) -> Iterator[Finding]:
+    """One operand is one value, also of instructions that are not quoted."""
+    uses = dump.uses
+    known = np.flatnonzero(~in_doubt(doubts.values, value) & ~in_doubt(doubts.names, uses.name))
+    keys = np.stack((uses.index, uses.operand, uses.name))[:, known]
+    order = np.lexsort(keys)
+    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
+    for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
+        if value[first] != value[row]:
+            yield error(
+                Code.OPERAND_MISMATCH,
+                row_place(member, uses, row),
+                Related(row_place(member, uses, first), "first"),
+                what="twice",
+                value=dump.value_label(int(value[row])),
+                other=dump.value_label(int(value[first])),
+                user=dump.label(int(uses.name[row]), NONE),
+                operand=int(uses.operand[row]),
+            )
+
+
+def _operands(dump: DumpSet) -> tuple[Column, Column, Column]:
+    """The operands of all instructions that are quoted and have a use, as numbers of names one after another; and for
+    each name the first of its own, NONE if it is not quoted, and their number.
+    """
+    operands: list[int] = []
+    first, count = np.full(len(dump.names), NONE), np.zeros(len(dump.names), np.int64)
+    data = dump.used.document.data if dump.used else b""
+    for name in np.unique(dump.uses.name).tolist():
+        quoting = dump.quoting(name)
+        if quoting:
+            start, end = (int(column[quoting[0]]) for column in _quotes(dump))
+            names = operand_names(data, start, end)
+            first[name], count[name] = len(operands), len(names)
+            operands.extend(map(dump.name_number, names))
+    return np.array(operands, np.int64), first, count
+
+
+def _quote(dump: DumpSet, member: Member, name: int) -> list[Related]:
+    """The text of an instruction, as a related place."""
+    quoting = dump.quoting(name)
+    if not quoting:
+        return []
+    start, end = (column[quoting[0]] for column in _quotes(dump))
+    return [Related(Place(member, int(start), int(end)), "instruction")]
+
+
+def _unknown_operand(dump: DumpSet, member: Member, name: int, operand: int) -> Place | None:
+    """Where an instruction's text has an operand that is nowhere else, None if it has not that many."""
+    quoting = dump.quoting(name)
+    instruction = dump.instruction(name)
+    if not quoting or instruction is None or not 0 <= operand < len(instruction.operands):
+        return None
+    start = int(dump.used_values.instruction_start[quoting[0]])
+    found = instruction.operands[operand]
+    return Place(member, start + found.start, start + found.end)
+
+
+# ---------------------------------------------------------------- shapes
+
+
+def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Values of another shape than their instruction has at their index."""
+    values, slices = dump.values, dump.slices
+    if dump.assignment is None or dump.used is None:
+        return
+    data, text = dump.assignment.document.data, dump.used.document.data
+    start, end = (taken(column, values.used_value) for column in _quotes(dump))
+    known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~doubts.values)
+    tuples: dict[int, dict[bytes, bytes]] = {}
+    for value, row, first, last, name, index in zip(
+        known.tolist(),
+        values.slice[known].tolist(),
+        start[known].tolist(),
+        end[known].tolist(),
+        values.name[known].tolist(),
+        values.index[known].tolist(),
+        strict=True,
+    ):
+        shape = data[slices.shape_start[row] : slices.end[row]]
+        if index == NONE:
+            place = text.find(b" = ", first, last) + 3
+            if place > 2 and text.startswith(shape + b" ", place):
+                continue
+        if index > EMPTY_INDEX and name in tuples:
+            found = tuples[name].get(dump.indices[index], b"")
+        else:
+            head = instruction_head(text, first, last)
+            if head is None:
+                continue
+            whole = text[head.shape_start : head.shape_end]
+            if index > EMPTY_INDEX:
+                parts = tuple_elements(whole)
+                tuples[name] = {key: whole[part_start:part_end] for key, (part_start, part_end) in parts.items()}
+                found = tuples[name].get(dump.indices[index], b"")
+            else:
+                found = whole
+        if shape != found:
+            yield _shape_finding(dump, doubts, value, shape, found)
+
+
+def _quotes(dump: DumpSet) -> tuple[Column, Column]:
+    return dump.used_values.instruction_start, dump.used_values.instruction_end
+
+
+def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, shape: bytes, found: bytes) -> Finding:
+    assert dump.assignment is not None, "its shape is there"
+    assert dump.used is not None, "its instruction is quoted"
+    doubts.doubt_values(np.array([value]))
+    row, used = int(dump.values.slice[value]), int(dump.values.used_value[value])
+    slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
+    start, end = (int(column[used]) for column in _quotes(dump))
+    head = instruction_head(dump.used.document.data, start, end)
+    quote = Place(dump.used, head.shape_start, head.shape_end) if head else Place(dump.used, start, end)
+    # The size was not changed with the shape: which of them does it fit?
+    sizes = [_byte_size(text) for text in (shape, found)]
+    is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1]
+    return error(
+        Code.SHAPE_MISMATCH,
+        quote if is_quote_wrong else slice_place,
+        Related(slice_place, "slice") if is_quote_wrong else Related(quote, "instruction"),
+        what="value" if found else "index",
+        value=dump.value_label(value),
+        shape=shape.decode("utf-8", "replace"),
+        expected=found.decode("utf-8", "replace"),
+    )
+
+
+def _byte_size(shape: bytes) -> int | None:
+    parsed = parse_shape(shape)
+    return parsed.byte_size if parsed else None
+
+
+def size_below_shape(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Arrays that have fewer bytes than their shape needs. Tuples are tables of pointers, whose width differs, and of a
+    layout that is split between cores each has a part.
+    """
+    values, logical = dump.values, dump.logical_bytes
+    if dump.assignment is None:
+        return
+    for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE) & ~doubts.values).tolist():
+        shape = parse_shape(dump.shape(value) or b"")
+        if isinstance(shape, ArrayShape) and not shape.is_split:
+            doubts.doubt_values(np.array([value]))
+            yield error(
+                Code.SIZE_BELOW_SHAPE,
+                row_place(dump.assignment, dump.slices, int(values.slice[value])),
+                value=dump.value_label(value),
+                shape=(dump.shape(value) or b"").decode("utf-8", "replace"),
+                size_bytes=int(values.size_bytes[value]),
+                shape_bytes=int(logical[value]),
+            )

@@ -1,0 +1,284 @@
+"""Checks of the live ranges: whether each value has one that fits the schedule and its uses."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
+from xla_lens.model.checks.overlaps import is_passed_on
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import Code, Finding, Related, error, warning
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.places import Place, row_place, used_value_place
+from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.instruction_scan import instruction_head
+
+
+def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Live ranges that end before they start or after the schedule (HloLiveRange::CalculateBufferStartEndMap)."""
+    ranges, member = dump.live_ranges, dump.live
+    if member is None:
+        return
+    last = _last_step(dump)
+    start, end = ranges.start_step, ranges.end_step
+    for row in np.flatnonzero((start > end) | (start < 0) | (end > last)).tolist():
+        doubts.doubt_values(dump.value_of_live_range[row : row + 1])
+        doubts.is_timing_sound = False
+        yield error(
+            Code.INVALID_LIVE_RANGE,
+            row_place(member, ranges, row),
+            value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
+            start_step=int(start[row]),
+            end_step=int(end[row]),
+            last_step=last,
+        )
+
+
+def _last_step(dump: DumpSet) -> int:
+    """The step after the last instruction. Where the schedule and `max` disagree, the later."""
+    maximum = int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+    steps = dump.schedule.step
+    last = max(maximum, int(steps.max()) + 1 if len(steps) else NONE)
+    return last if last != NONE else int(np.iinfo(np.int64).max)
+
+
+# ---------------------------------------------------------------- which values have one
+
+
+def live_ranges_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Live ranges that are there twice or of no value, and scheduled values without one."""
+    ranges, member = dump.live_ranges, dump.live
+    if member is None or not len(ranges):
+        return
+    value = dump.value_of_live_range
+    index = taken(np.maximum(dump.values.index, 0), value)
+    own = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
+    ids = np.where(own, taken(dump.values.id, value), NONE)
+    wrong = in_doubt(doubts.names, ranges.name)
+    yield from _duplicates(dump, doubts, member, ids, wrong)
+    known = dump.used if dump.used is not None else dump.assignment
+    nameless = np.flatnonzero((ids == NONE) & ~wrong)
+    if doubts.is_whole(known) and doubts.is_whole(dump.assignment if dump.used is None else dump.used):
+        for row in nameless.tolist():
+            doubts.is_timing_sound = False
+            yield error(
+                Code.UNDEFINED_VALUE,
+                row_place(member, ranges, row),
+                what="live range",
+                name=dump.label(int(ranges.name[row]), int(ranges.index[row])),
+            )
+    wrong[nameless] = True
+    if doubts.is_whole(member):
+        yield from _missing(dump, doubts, _excused(dump, np.where(wrong, NONE, ids)))
+
+
+def _duplicates(dump: DumpSet, doubts: Doubts, member: Member, ids: Column, wrong: Marks) -> Iterator[Finding]:
+    ranges = dump.live_ranges
+    order = np.lexsort((np.arange(len(ranges)), ranges.index, ranges.name))
+    same = (np.diff(ranges.name[order]) == 0) & (np.diff(ranges.index[order]) == 0)
+    # Live ranges are in the order of the ids; the one that is not is wrong.
+    is_out = np.zeros(len(ids), bool)
+    is_out[1:] |= (ids[1:] < ids[:-1]) & (ids[1:] != NONE)
+    is_out[:-1] |= (ids[:-1] > ids[1:]) & (ids[1:] != NONE)
+    for place in np.flatnonzero(same).tolist():
+        first, row = int(order[place]), int(order[place + 1])
+        if wrong[first] or wrong[row]:
+            continue
+        if is_out[first] and not is_out[row]:
+            first, row = row, first
+        wrong[row] = True
+        doubts.doubt_values(dump.value_of_live_range[[row]])
+        yield error(
+            Code.DUPLICATE_LIVE_RANGE,
+            row_place(member, ranges, row),
+            Related(row_place(member, ranges, first), "first"),
+            value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
+        )
+
+
+def _excused(dump: DumpSet, ids: Column) -> Marks:
+    """The values whose live range may be a row that has its finding: the ids of the rows around it tell."""
+    excused = np.zeros(len(dump.values), bool)
+    for row in np.flatnonzero(ids == NONE).tolist():
+        before, after = ids[:row][ids[:row] != NONE], ids[row + 1 :][ids[row + 1 :] != NONE]
+        low = before[-1] if len(before) else NONE
+        high = after[0] if len(after) else np.iinfo(np.int64).max
+        excused |= (dump.values.id > low) & (dump.values.id < high)
+    return excused
+
+
+def _missing(dump: DumpSet, doubts: Doubts, excused: Marks) -> Iterator[Finding]:
+    values = dump.values
+    kind = taken(dump.allocations.kind, values.allocation)
+    is_local = (kind != NONE) & ((kind & int(Kind.THREAD_LOCAL)) != 0)
+    scheduled = (dump.schedule_row_of_name[values.name] != NONE) & ~in_doubt(doubts.names, values.name)
+    missing = scheduled & (values.live_range == NONE) & ~is_local
+    doubts.is_timing_sound &= not missing.any()
+    for value in np.flatnonzero(missing & ~excused & ~doubts.values).tolist():
+        doubts.doubt_values(np.array([value]))
+        place = used_value_place(dump, value) or _slice_row(dump, value)
+        if place:
+            yield error(Code.MISSING_LIVE_RANGE, place, value=dump.value_label(value))
+
+
+def _slice_row(dump: DumpSet, value: int) -> Place | None:
+    row = int(dump.values.slice[value])
+    return row_place(dump.assignment, dump.slices, row) if dump.assignment and row != NONE else None
+
+
+# ---------------------------------------------------------------- where they start and end
+
+
+def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Live ranges that start where their instruction does not run, or end before they are read for the last time."""
+    values, member = dump.values, dump.live
+    if member is None or not len(dump.schedule):
+        return
+    step = taken(dump.schedule.step, dump.schedule_row_of_name)
+    known = (values.live_range != NONE) & ~doubts.values & ~in_doubt(doubts.names, values.name)
+    known &= step[values.name] != NONE
+    early_ends = _early_ends(dump, doubts, known, step)
+    wrong_starts = _wrong_starts(dump, known, step)
+    swapped = _swapped(dump, doubts, known, step, wrong_starts)
+    doubts.is_timing_sound &= not wrong_starts and not early_ends
+    if swapped:
+        doubts.names[swapped] = True
+        first, *others = sorted(dump.schedule_row_of_name[swapped].tolist())
+        yield error(
+            Code.SCHEDULE_MISMATCH,
+            row_place(member, dump.schedule, first),
+            *(Related(row_place(member, dump.schedule, row), "swapped") for row in others),
+            what="swapped",
+            name=dump.label(int(dump.schedule.name[first]), NONE),
+            step=int(dump.schedule.step[first]),
+            other=dump.label(int(dump.schedule.name[others[0]]), NONE),
+        )
+        return
+    for value in wrong_starts:
+        doubts.doubt_values(np.array([value]))
+        yield _finding(dump, member, Code.LIVE_RANGE_START, value, int(step[values.name[value]]))
+    for value, last_use in early_ends:
+        if not doubts.values[value]:
+            doubts.doubt_values(np.array([value]))
+            yield _finding(dump, member, Code.LIVE_RANGE_END, value, last_use)
+    yield from _entry_parameters(dump, doubts, member)
+
+
+def _finding(dump: DumpSet, member: Member, code: Code, value: int, step: int) -> Finding:
+    row = int(dump.values.live_range[value])
+    scheduled = dump.schedule_row(step)
+    related = [] if scheduled == NONE else [Related(row_place(member, dump.schedule, scheduled), "step")]
+    return warning(
+        code,
+        row_place(member, dump.live_ranges, row),
+        *related,
+        what="use",
+        value=dump.value_label(value),
+        start_step=int(dump.values.start_step[value]),
+        end_step=int(dump.values.end_step[value]),
+        step=step,
+        instruction=dump.instruction_at(step) or "",
+    )
+
+
+def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+    """A parameter that nothing else may be written over lives from the first step to the last."""
+    values, last = dump.values, _last_step(dump)
+    kind = taken(dump.allocations.kind, values.allocation)
+    is_kept = (kind != NONE) & ((kind & int(Kind.PARAMETER)) != 0) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
+    known = is_kept & (values.live_range != NONE) & ~doubts.values & ~in_doubt(doubts.allocations, values.allocation)
+    for value in np.flatnonzero(known & ((values.start_step != 0) | (values.end_step != last))).tolist():
+        is_start = values.start_step[value] != 0
+        code = Code.LIVE_RANGE_START if is_start else Code.LIVE_RANGE_END
+        doubts.doubt_values(np.array([value]))
+        yield warning(
+            code,
+            row_place(member, dump.live_ranges, int(values.live_range[value])),
+            what="parameter",
+            value=dump.value_label(value),
+            start_step=int(values.start_step[value]),
+            end_step=int(values.end_step[value]),
+            last_step=last,
+        )
+
+
+_ASYNC_STEPS: Final = 4
+"""So many steps after an instruction of an asynchronous computation, at most, stands what starts that computation."""
+
+_STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collective-permute|send|recv).*(start|async)")
+"""What starts a computation, by its name. Those that it leaves out are operations of their own."""
+
+
+def _wrong_starts(dump: DumpSet, known: Marks, step: Column) -> list[int]:
+    moved = np.flatnonzero(known & (dump.values.start_step != step[dump.values.name]))
+    return [value for value in moved.tolist() if _is_wrong_start(dump, value, step)]
+
+
+def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
+    """Whether a value starts where it may not: a parameter starts with its computation, what is computed
+    asynchronously at the start of that, all others where their instruction runs.
+    """
+    start, scheduled = int(dump.values.start_step[value]), int(step[dump.values.name[value]])
+    if start == scheduled:
+        return False
+    row = int(dump.values.used_value[value])
+    text = dump.instruction_text(row) if row != NONE else None
+    head = instruction_head(text) if text else None
+    if start < scheduled and (head is None or head.opcode == b"parameter"):
+        return False
+    if start > scheduled and head and head.opcode == b"parameter":
+        return True
+    return not (start <= scheduled + 1 and _is_asynchronous(dump, scheduled))
+
+
+def _is_asynchronous(dump: DumpSet, step: int) -> bool:
+    """Whether an asynchronous computation may be started soon after a step."""
+    names = (dump.instruction_at(later) for later in range(step + 1, step + 1 + _ASYNC_STEPS))
+    return any(name and _STARTS_COMPUTATION.match(name) for name in names)
+
+
+def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[tuple[int, int]]:
+    """The values that are read after their end, and the step at which they are read last.
+
+    What is passed on may be read under other names, and the ranges of values of one buffer are cut where the next one
+    starts (HloLiveRange::NormalizeAliasedBuffers).
+    """
+    values, uses = dump.values, dump.uses
+    value = taken(dump.value_of_used_value, uses.value)
+    is_known = (value != NONE) & ~in_doubt(doubts.names, uses.name)
+    last_use = np.full(len(values), NONE)
+    np.maximum.at(last_use, value[is_known], step[uses.name[is_known]])
+    found = []
+    for early in np.flatnonzero(known & (values.end_step < last_use)).tolist():
+        end = values.end_step[early]
+        same = (values.allocation == values.allocation[early]) & (values.offset == values.offset[early])
+        follows = same & ((values.start_step == end) | (values.start_step == end + 1))
+        follows[early] = False
+        if not follows.any() and not is_passed_on(dump, early):
+            found.append((early, int(last_use[early])))
+    return found
+
+
+def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_starts: list[int]) -> list[int]:
+    """The names of two instructions that stand at each other's step in the schedule; empty if that does not explain all
+    that is wrong, or not more than one value.
+    """
+    names = list(dict.fromkeys(dump.values.name[wrong_starts].tolist()))
+    if not 1 <= len(names) <= 2:
+        return []
+    first = names[0]
+    claimed = np.unique(dump.values.start_step[[value for value in wrong_starts if dump.values.name[value] == first]])
+    row = dump.schedule_row(int(claimed[0]))
+    if len(claimed) > 1 or row == NONE:
+        return []
+    other = int(dump.schedule.name[row])
+    if other == first or (len(names) == 2 and other != names[1]):
+        return []
+    corrected = step.copy()
+    corrected[[first, other]] = step[[other, first]]
+    if _wrong_starts(dump, known, corrected) or _early_ends(dump, doubts, known, corrected):
+        return []
+    return [first, other] if len(names) == 2 or _early_ends(dump, doubts, known, step) else []

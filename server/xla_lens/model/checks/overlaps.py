@@ -1,0 +1,118 @@
+"""Values that are on the same bytes at the same time."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts
+from xla_lens.model.checks.structure import allocations_before_gaps
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
+from xla_lens.model.memory import Memory
+from xla_lens.model.places import row_place
+from xla_lens.syntax.columns import NONE
+
+
+def is_exempt(dump: DumpSet, value: int) -> bool:
+    """Whether a value may share its bytes with another while both are live.
+
+    Those are the private state of asynchronous operations, elements `{2,...}` of their tuple, and outside of the
+    default memory space the values that are passed into a called computation: there the bytes are used again inside.
+    """
+    values = dump.values
+    index = int(values.index[value])
+    if index != NONE and dump.indices[index].startswith(b"{2"):
+        opcode = _opcode(dump, int(values.name[value]))
+        if opcode is None or opcode.endswith(("-start", "-update", "-done")):
+            return True
+    return values.color[value] != 0 and is_passed_on(dump, value)
+
+
+def is_passed_on(dump: DumpSet, value: int) -> bool:
+    """Whether a computation may be called with a value, so that its live range says nothing of what is read inside."""
+    row = dump.values.used_value[value]
+    return row != NONE and any(_may_call(dump, user) for user in set(dump.uses.name[dump.uses_of(int(row))].tolist()))
+
+
+_CALLING: Final = ("conditional", "while", "call")
+_PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-]+-done)(\.\d+)*")
+
+
+def _may_call(dump: DumpSet, name: int) -> bool:
+    """Instructions that define no value are not quoted, so that only their names tell."""
+    opcode = _opcode(dump, name)
+    return opcode in _CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
+
+
+def _opcode(dump: DumpSet, name: int) -> str | None:
+    instruction = dump.instruction(name)
+    return instruction.opcode if instruction else None
+
+
+def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
+    """One finding for each value that is where it should not be, with all that it shares bytes with."""
+    if dump.assignment is None:
+        return
+    values = dump.values
+    unsure = set(allocations_before_gaps(dump).tolist()) | set(np.flatnonzero(doubts.allocations).tolist())
+    collisions = [
+        pair
+        for pair in memory.collisions
+        if int(values.allocation[pair[0]]) not in unsure and not np.any(doubts.values[list(pair)])
+    ]
+    for value, others in _culprits(dump, collisions):
+        first = others[0]
+        row = int(values.slice[value])
+        end_byte, other_end = (int(values.offset[one] + values.size_bytes[one]) for one in (value, first))
+        related = [row_place(dump.assignment, dump.slices, int(values.slice[other])) for other in others]
+        yield Finding(
+            Code.OVERLAPPING_SLICES,
+            Severity.WARNING if values.color[value] else Severity.ERROR,
+            row_place(dump.assignment, dump.slices, row),
+            {
+                "value": dump.value_label(value),
+                "other": dump.value_label(first),
+                "others": len(others),
+                "start_byte": int(max(values.offset[value], values.offset[first])),
+                "end_byte": min(end_byte, other_end),
+                "allocation": int(dump.allocations.index[values.allocation[value]]),
+                "start_step": int(max(values.start_step[value], values.start_step[first])),
+                "end_step": int(min(values.end_step[value], values.end_step[first])),
+            },
+            tuple(Related(place, "overlapped") for place in related[:MAXIMUM_RELATED]),
+        )
+
+
+def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
+    """Some values that have a part in all collisions, each with the others. The one with the most goes first: a value
+    that was moved lies on several others, each of which lies on that one only.
+    """
+    partners: dict[int, list[int]] = {}
+    for value, other in collisions:
+        partners.setdefault(value, []).append(other)
+        partners.setdefault(other, []).append(value)
+    while partners:
+        most = max(map(len, partners.values()))
+        candidates = [value for value, others in partners.items() if len(others) == most]
+        value = max(candidates, key=lambda one: (_oddness(dump, one), candidates.index(one) == 0))
+        others = partners.pop(value)
+        yield value, others
+        for other in others:
+            if other in partners:
+                partners[other].remove(value)
+                if not partners[other]:
+                    del partners[other]
+
+
+def _oddness(dump: DumpSet, value: int) -> tuple[int, int]:
+    """How little a value's place looks like one that XLA chose. Values of one buffer have one place: one that takes
+    over from another at the same offset, or hands over to one, is where it belongs. And offsets are aligned.
+    """
+    values = dump.values
+    here = values.allocation == values.allocation[value]
+    is_same = here & (values.offset == values.offset[value]) & (values.size_bytes == values.size_bytes[value])
+    meets = (values.start_step == values.end_step[value]) | (values.end_step == values.start_step[value])
+    alignment = int(values.offset[value]) & -int(values.offset[value])
+    return -int(np.any(is_same & meets)), -(alignment or 1 << 62)

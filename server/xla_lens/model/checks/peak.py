@@ -1,0 +1,245 @@
+"""Checks of the printed peak: its step, its list, and the tree of it by source."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts, in_doubt
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity, error
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.memory import Memory
+from xla_lens.model.places import row_place
+from xla_lens.model.printed_peak import xla_peak_step
+from xla_lens.syntax.columns import NONE, Column
+
+
+def printed_peak(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
+    """The step that is printed as the peak, and what is listed as live there."""
+    member = dump.live
+    if member is None or not len(dump.peaks) or len(dump.peaks) > 1:
+        return
+    step = int(dump.peaks.step[0])
+    expected = xla_peak_step(dump) if doubts.is_timing_sound and not np.any(doubts.values) else None
+    if expected is not None and expected != step and doubts.is_whole(member):
+        doubts.is_timing_sound = False
+        yield error(Code.PEAK_STEP_MISMATCH, row_place(member, dump.peaks, 0), step=step, expected=expected)
+        step = expected
+    found = list(_list(dump, doubts, member, step))
+    yield from found
+    if not any(finding.facts["what"] in ("missing", "extra") for finding in found):
+        yield from _order(dump, doubts, member, bool(found))
+        yield from _cumulative(dump, member, {finding.place.start for finding in found})
+        if not found:
+            yield from _stack_trace_total(dump, doubts, member)
+    yield from _stack_traces(dump, doubts, member)
+    if doubts.is_timing_sound and not np.any(doubts.values):
+        yield from _understated(dump, memory, member)
+
+
+def _understated(dump: DumpSet, memory: Memory, member: Member) -> Iterator[Finding]:
+    """The live bytes of the default memory space at the printed step against the most at any step."""
+    space, step = memory.space(0), int(dump.peaks.step[0])
+    if space is None or space.peak_step is None or space.live.at(step) >= space.peak_live_bytes:
+        return
+    scheduled = dump.schedule_row(space.peak_step)
+    yield Finding(
+        Code.PEAK_UNDERSTATED,
+        Severity.INFORMATION,
+        row_place(member, dump.peaks, 0),
+        {
+            "step": step,
+            "live_bytes": space.live.at(step),
+            "peak_step": space.peak_step,
+            "peak_bytes": space.peak_live_bytes,
+            "instruction": dump.instruction_at(space.peak_step) or "",
+        },
+        () if scheduled == NONE else (Related(row_place(member, dump.schedule, scheduled), "peak"),),
+    )
+
+
+# ---------------------------------------------------------------- the list
+
+
+def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[Finding]:
+    """What is live at the step against what is listed, and the sizes of the list."""
+    buffers, ranges = dump.peak_buffers, dump.live_ranges
+    is_indexed = bool(np.any(buffers.index != NONE))
+    value = dump.value_of_live_range
+    live = (ranges.start_step <= step) & (step <= ranges.end_step)
+    sure = ~in_doubt(doubts.names, ranges.name) & (~in_doubt(doubts.values, value) | (value == NONE))
+    # What is in doubt may be listed or not.
+    unsure = set(ranges.name[~sure].tolist())
+    expected = _keys(ranges.name, ranges.index, is_indexed)
+    listed = _keys(buffers.name, buffers.index, is_indexed)
+    left = Counter(key for key, is_here in zip(expected, live.tolist(), strict=True) if is_here)
+    extra = []
+    for row, key in enumerate(listed):
+        if left[key] > 0:
+            left[key] -= 1
+        elif key[0] not in unsure and not doubts.names[key[0]]:
+            extra.append(row)
+    missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not doubts.names[key[0]]]
+    for row in extra:
+        again = listed.index(listed[row])
+        yield error(
+            Code.PEAK_LIST_MISMATCH,
+            row_place(member, buffers, row),
+            *([Related(row_place(member, buffers, again), "first")] if again < row else []),
+            what="extra",
+            value=dump.label(*listed[row]),
+            step=step,
+            is_twice=int(again < row),
+        )
+    # One that stands for another is one cause.
+    if len(missing) > len(extra) and doubts.is_whole(member):
+        rows = [expected.index(key) for key in missing[:MAXIMUM_RELATED]]
+        yield error(
+            Code.PEAK_LIST_MISMATCH,
+            row_place(member, dump.peaks, 0),
+            *(Related(row_place(member, ranges, row), "live range") for row in rows),
+            what="missing",
+            value=dump.label(*missing[0]),
+            step=step,
+            missing=len(missing),
+        )
+    if not extra and (not missing or not doubts.is_whole(member)):
+        yield from _sizes(dump, doubts, member, is_indexed=is_indexed)
+
+
+def _keys(name: Column, index: Column, is_indexed: int) -> list[tuple[int, int]]:
+    """Until jaxlib 0.6.0 the list had no indices."""
+    indices = np.maximum(index, 0) if is_indexed else np.full(len(name), NONE)
+    return list(zip(name.tolist(), indices.tolist(), strict=True))
+
+
+def _sizes(dump: DumpSet, doubts: Doubts, member: Member, *, is_indexed: bool) -> Iterator[Finding]:
+    """Entries without an index have the size of the whole shape of the instruction, others that of the element."""
+    buffers, value = dump.peak_buffers, dump.value_of_peak_buffer
+    sizes = taken(dump.logical_bytes if is_indexed else dump.whole_bytes, value)
+    wrong = (sizes != NONE) & (sizes != buffers.size_bytes) & ~in_doubt(doubts.values, value)
+    for row in np.flatnonzero(wrong).tolist():
+        yield error(
+            Code.PEAK_LIST_MISMATCH,
+            row_place(member, buffers, row),
+            what="size",
+            value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
+            size_bytes=int(buffers.size_bytes[row]),
+            expected=int(sizes[row]),
+        )
+
+
+def _order(dump: DumpSet, doubts: Doubts, member: Member, is_found: int) -> Iterator[Finding]:
+    """Lists with sums are sorted by size, name and index; those before are in the order of the live ranges."""
+    buffers = dump.peak_buffers
+    if is_found or not len(buffers) or np.any(in_doubt(doubts.names, buffers.name)):
+        return
+    if np.all(buffers.cumulative_bytes != NONE):
+        keys = [
+            (-size, dump.names[name], _path(dump.indices[index]) if index != NONE else ())
+            for size, name, index in zip(
+                buffers.size_bytes.tolist(), buffers.name.tolist(), buffers.index.tolist(), strict=True
+            )
+        ]
+        back = [row for row in range(1, len(keys)) if keys[row] < keys[row - 1]]
+    else:
+        place = taken(dump.values.live_range, dump.value_of_peak_buffer)
+        back = (np.flatnonzero((np.diff(place) < 0) & (place[1:] != NONE)) + 1).tolist()
+    for row in back[:1]:
+        yield error(
+            Code.PEAK_LIST_MISMATCH,
+            row_place(member, buffers, row),
+            Related(row_place(member, buffers, row - 1), "before"),
+            what="order",
+            value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
+        )
+
+
+def _path(index: bytes) -> tuple[int, ...]:
+    return tuple(int(number) for number in index.strip(b"{}").split(b",") if number)
+
+
+def _cumulative(dump: DumpSet, member: Member, found: set[int]) -> Iterator[Finding]:
+    """Each sum is the one before and the size; one that is wrong leaves the next right."""
+    buffers = dump.peak_buffers
+    sums, sizes = buffers.cumulative_bytes, buffers.size_bytes
+    if not len(buffers) or np.any(sums == NONE):
+        return
+    expected = sizes.cumsum()
+    if found:
+        # The sizes of the list, not what its rows were changed to.
+        known = taken(dump.logical_bytes, dump.value_of_peak_buffer)
+        expected = np.where(known != NONE, known, sizes).cumsum()
+    for row in np.flatnonzero(sums != expected)[:MAXIMUM_RELATED].tolist():
+        if int(buffers.start[row]) not in found:
+            yield error(
+                Code.CUMULATIVE_MISMATCH,
+                row_place(member, buffers, row),
+                cumulative_bytes=int(sums[row]),
+                expected=int(expected[row]),
+            )
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def _stack_trace_total(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+    headers, roots = member.columns.stack_trace_headers, dump.stack_traces.depth == 0
+    listed = int(dump.peak_buffers.size_bytes.sum())
+    if not len(headers) or not doubts.is_whole(member) or int(headers.size_bytes[0]) == listed:
+        return
+    if np.any(roots) and int(dump.stack_traces.total_bytes[roots].sum()) != listed:
+        listed = int(dump.stack_traces.total_bytes[roots].sum())
+    yield error(
+        Code.STACK_TRACE_MISMATCH,
+        row_place(member, headers, 0),
+        what="header",
+        size_bytes=int(headers.size_bytes[0]),
+        expected=listed,
+    )
+
+
+_TREE: Final = "total", "current", "remaining"
+
+
+def _stack_traces(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+    """The bytes of each frame against those below it, and what is left against what was before (HloStackTrace)."""
+    tree, headers = dump.stack_traces, member.columns.stack_trace_headers
+    if not len(tree) or not len(headers) or not doubts.is_whole(member) or np.any(tree.remaining_bytes == NONE):
+        return
+    count = len(tree)
+    current, total, remaining = tree.current_bytes, tree.total_bytes, tree.remaining_bytes
+    # A frame's subtree is all that follows and is deeper.
+    last = np.full(count, count)
+    open_frames: list[int] = []
+    for row, depth in enumerate(tree.depth.tolist()):
+        while open_frames and tree.depth[open_frames[-1]] >= depth:
+            last[open_frames.pop()] = row
+        open_frames.append(row)
+    sums = np.append(0, current.cumsum())
+    before = np.append(sum(total[tree.depth == 0].tolist()), remaining[:-1])
+    is_current_wrong = before - current != remaining
+    if np.any(is_current_wrong):
+        # What is left tells which bytes a frame has; one wrong rest is followed by another.
+        for row in np.flatnonzero(is_current_wrong)[:1].tolist():
+            yield _tree_finding(dump, member, row, "remaining", int(before[row] - current[row]))
+        return
+    for row in np.flatnonzero(total != sums[last] - sums[:-1])[:1].tolist():
+        yield _tree_finding(dump, member, row, "total", int(sums[last[row]] - sums[row]))
+
+
+def _tree_finding(dump: DumpSet, member: Member, row: int, what: str, expected: int) -> Finding:
+    tree = dump.stack_traces
+    return error(
+        Code.STACK_TRACE_MISMATCH,
+        row_place(member, tree, row),
+        what=what,
+        frame=member.document.data[tree.name_start[row] : tree.name_end[row]].decode("utf-8", "replace"),
+        total_bytes=int(tree.total_bytes[row]),
+        current_bytes=int(tree.current_bytes[row]),
+        remaining_bytes=int(tree.remaining_bytes[row]),
+        expected=expected,
+    )

@@ -1,0 +1,178 @@
+"""Checks of the schedule: its steps, its length, and whether all is in it that has to do with live values."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts, Marks
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, error
+from xla_lens.model.lookup import first_rows, taken
+from xla_lens.model.members import Member
+from xla_lens.model.places import Place, row_place
+from xla_lens.syntax.columns import NONE, Column, Table
+
+
+def schedule_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Steps that are not 0, 1, 2 ..., names that are there twice, and a `max` that is not the number of steps
+    (HloLiveRange::ToString).
+    """
+    schedule, member = dump.schedule, dump.live
+    if member is None or not len(schedule):
+        return
+    found = list(_steps(dump, doubts, member))
+    rows = np.arange(len(schedule))
+    first = first_rows(schedule.name, schedule.name, rows)
+    for row in np.flatnonzero(first != rows).tolist():
+        if not doubts.names[schedule.name[row]]:
+            doubts.names[schedule.name[row]] = True
+            related = Related(row_place(member, schedule, int(first[row])), "first")
+            found.append(
+                error(
+                    Code.SCHEDULE_MISMATCH,
+                    row_place(member, schedule, row),
+                    related,
+                    what="twice",
+                    name=dump.label(int(schedule.name[row]), NONE),
+                )
+            )
+    yield from found
+    maximum = int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+    if maximum not in (NONE, len(schedule)) and not found and doubts.is_whole(member):
+        doubts.is_timing_sound = False
+        yield error(
+            Code.SCHEDULE_MISMATCH,
+            row_place(member, dump.live_range_headers, 0),
+            what="max",
+            maximum=maximum,
+            steps=len(schedule),
+        )
+    elif found:
+        doubts.is_timing_sound = False
+
+
+def _steps(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+    schedule = dump.schedule
+    step, rows = schedule.step, np.arange(len(schedule))
+    displaced = np.flatnonzero(step != rows)
+    if not len(displaced):
+        return
+    if np.array_equal(np.sort(step), rows):
+        first, *others = displaced.tolist()
+        related = (Related(row_place(member, schedule, row), "displaced") for row in others[:MAXIMUM_RELATED])
+        doubts.names[schedule.name[displaced]] = True
+        yield _step_finding(dump, member, first, *related, what="order", displaced=len(displaced))
+        return
+    highest = np.maximum.accumulate(np.append(NONE, step))[:-1]
+    for row in np.flatnonzero(step <= highest).tolist():
+        doubts.names[schedule.name[row]] = True
+        yield _step_finding(dump, member, row, what="back", expected=int(highest[row]) + 1)
+    if doubts.is_whole(member):
+        for row in np.flatnonzero(step > highest + 1).tolist():
+            # A number that is followed by what follows its place is wrong itself; else rows before it are missing.
+            is_wrong = row + 1 < len(step) and step[row + 1] == highest[row] + 2
+            doubts.names[schedule.name[row]] |= is_wrong
+            what = "number" if is_wrong else "gap"
+            yield _step_finding(dump, member, row, what=what, expected=int(highest[row]) + 1)
+            if is_wrong:
+                return
+
+
+def _step_finding(dump: DumpSet, member: Member, row: int, *related: Related, **facts: int | str) -> Finding:
+    schedule = dump.schedule
+    name, step = dump.label(int(schedule.name[row]), NONE), int(schedule.step[row])
+    return error(
+        Code.SCHEDULE_MISMATCH, row_place(member, schedule, row), *related, name=name, step=step, row=row, **facts
+    )
+
+
+def steps_missing(dump: DumpSet) -> int:
+    """How many rows the schedule lacks, as its last step and `max` tell."""
+    steps = dump.schedule.step
+    maximum = int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+    return max(maximum, int(steps.max()) + 1) - len(np.unique(steps)) if len(steps) else 0
+
+
+# ---------------------------------------------------------------- instructions
+
+
+def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Instructions that hold or read values and are nowhere: one finding for each name."""
+    if not len(dump.schedule) or dump.live is None:
+        return
+    is_scheduled = dump.schedule_row_of_name != NONE
+    mentions: list[tuple[Member, Table, Column, Column]] = [
+        (dump.live, dump.live_ranges, dump.live_ranges.name, np.arange(len(dump.live_ranges))),
+        (dump.live, dump.peak_buffers, dump.peak_buffers.name, np.arange(len(dump.peak_buffers))),
+    ]
+    if dump.used:
+        for row_table in (dump.positions, dump.uses):
+            value = taken(dump.value_of_used_value, row_table.value)
+            has_range = taken(dump.values.live_range, value) != NONE
+            mentions.append((dump.used, row_table, row_table.name, np.flatnonzero(has_range)))
+        if doubts.is_whole(dump.used):
+            # The computations of reductions and the like are not scheduled, but hold values.
+            mentions.append((dump.used, dump.uses, dump.uses.name, np.flatnonzero(~_is_held(dump)[dump.uses.name])))
+    unknown: dict[int, dict[tuple[int, int], Place]] = {}
+    for member, table, name, rows in mentions:
+        for row in rows[~is_scheduled[name[rows]]].tolist():
+            place = row_place(member, table, row)
+            unknown.setdefault(int(name[row]), {})[id(member), place.start] = place
+    # Rows that were deleted have their finding.
+    if doubts.is_whole(dump.live) and unknown and steps_missing(dump) < len(unknown):
+        for number, places in unknown.items():
+            yield _unknown_instruction(dump, doubts, number, list(places.values()))
+    names = np.array(list(unknown), np.int64)
+    doubts.names[names] = True
+    doubts.is_timing_sound &= not unknown
+    for table in (dump.positions, dump.uses):
+        _doubt_values_of(dump, doubts, table.value[np.isin(table.name, names)])
+
+
+def _is_held(dump: DumpSet) -> Marks:
+    """For each name whether it is scheduled, or a value has a position there."""
+    is_held: Marks = dump.schedule_row_of_name != NONE
+    is_held[dump.positions.name] = True
+    return is_held
+
+
+def _doubt_values_of(dump: DumpSet, doubts: Doubts, used_values: Column) -> None:
+    values = taken(dump.value_of_used_value, used_values)
+    doubts.values[values[values != NONE]] = True
+
+
+def _unknown_instruction(dump: DumpSet, doubts: Doubts, name: int, places: list[Place]) -> Finding:
+    row = _renamed_step(dump, name)
+    if dump.live and row != NONE and len(places) > 1:
+        doubts.names[dump.schedule.name[row]] = True
+        return error(
+            Code.UNKNOWN_INSTRUCTION,
+            row_place(dump.live, dump.schedule, row),
+            *(Related(place, "mention") for place in places[:MAXIMUM_RELATED]),
+            what="schedule",
+            name=dump.label(int(dump.schedule.name[row]), NONE),
+            other=dump.label(name, NONE),
+            mentions=len(places),
+        )
+    first, *others = places
+    return error(
+        Code.UNKNOWN_INSTRUCTION,
+        first,
+        *(Related(other, "mention") for other in others[:MAXIMUM_RELATED]),
+        what="mention",
+        name=dump.label(name, NONE),
+        mentions=len(places),
+    )
+
+
+def _renamed_step(dump: DumpSet, name: int) -> int:
+    """The row of the schedule that may have had a name: there a value of that name starts, and the instruction that is
+    there has to do with nothing. NONE if there is none.
+    """
+    starts = dump.live_ranges.start_step[dump.live_ranges.name == name]
+    row = dump.schedule_row(int(starts.max())) if len(starts) else NONE
+    if row == NONE:
+        return NONE
+    found = int(dump.schedule.name[row])
+    others = (dump.live_ranges.name, dump.positions.name, dump.uses.name, dump.peak_buffers.name)
+    return NONE if any(np.any(names == found) for names in others) else row

@@ -1,0 +1,227 @@
+"""Checks of the values: whether the allocations and the used values tell of the same ones, and their positions and
+uses.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import Code, Finding, Related, error
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.places import row_place
+from xla_lens.syntax.columns import NONE, Column, Slices, UsedValues
+
+
+def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Ids that are there twice, in the allocations or among the used values."""
+    tables: tuple[tuple[Member | None, Slices | UsedValues], ...] = (
+        (dump.assignment, dump.slices),
+        (dump.used, dump.used_values),
+    )
+    for member, table in tables:
+        ids = table.id
+        _, first, number = np.unique(ids, return_index=True, return_inverse=True)
+        for row in np.flatnonzero((first[number] != np.arange(len(ids))) & (ids != NONE)).tolist():
+            if member:
+                before = int(first[number[row]])
+                if isinstance(table, UsedValues):
+                    doubts.used_values[[row, before]] = True
+                doubts.doubt_values(dump.values.id.searchsorted(ids[row : row + 1]))
+                yield error(
+                    Code.DUPLICATE_VALUE,
+                    row_place(member, table, row),
+                    Related(row_place(member, table, before), "first"),
+                    id=int(ids[row]),
+                    name=dump.label(int(table.name[row]), int(table.index[row])),
+                    first=dump.label(int(table.name[before]), int(table.index[before])),
+                )
+
+
+def order_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Ids ascend in each allocation and among the used values."""
+    tables: tuple[tuple[Member | None, Slices | UsedValues, Column], ...] = (
+        (dump.assignment, dump.slices, dump.slices.allocation),
+        (dump.used, dump.used_values, np.zeros(len(dump.used_values), np.int64)),
+    )
+    for member, table, group in tables:
+        is_back = (np.diff(table.id) < 0) & (np.diff(group) == 0) & (table.id[1:] != NONE)
+        for row in np.flatnonzero(is_back).tolist():
+            value, before = (dump.value_of_id(int(table.id[place])) for place in (row + 1, row))
+            if member and not doubts.values[value] and not doubts.values[before]:
+                yield error(
+                    Code.SYNTAX,
+                    row_place(member, table, row + 1),
+                    what="order",
+                    before=int(table.id[row]),
+                    after=int(table.id[row + 1]),
+                )
+
+
+# ---------------------------------------------------------------- the two lists
+
+
+def names_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Values that are called one thing in their allocation and another among the used values."""
+    values, slices, used = dump.values, dump.slices, dump.used_values
+    if dump.assignment is None or dump.used is None:
+        return
+    both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE) & ~doubts.values)
+    row, other = values.slice[both], values.used_value[both]
+    differs = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
+    for value in both[differs].tolist():
+        doubts.doubt_values(np.array([value]))
+        row_of_slice, row_of_used = int(values.slice[value]), int(values.used_value[value])
+        places = row_place(dump.assignment, slices, row_of_slice), row_place(dump.used, used, row_of_used)
+        is_used_right = not _is_defined_elsewhere(dump, row_of_used)
+        name = dump.label(int(slices.name[row_of_slice]), int(slices.index[row_of_slice]))
+        used_name = dump.label(int(used.name[row_of_used]), int(used.index[row_of_used]))
+        yield error(
+            Code.UNDEFINED_VALUE if is_used_right else Code.UNASSIGNED_VALUE,
+            places[0] if is_used_right else places[1],
+            Related(places[1] if is_used_right else places[0], "other name"),
+            what="name",
+            id=int(values.id[value]),
+            name=name if is_used_right else used_name,
+            other=used_name if is_used_right else name,
+        )
+
+
+def _is_defined_elsewhere(dump: DumpSet, used_value: int) -> bool:
+    """Whether the first position of a used value, where it is defined, is not what its header says."""
+    positions = dump.positions_of(used_value)
+    if not positions:
+        return False
+    return bool(
+        dump.positions.name[positions[0]] != dump.used_values.name[used_value]
+        or dump.positions.index[positions[0]] != dump.used_values.index[used_value]
+    )
+
+
+def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Values of an allocation that are no used values, and used values that are in no allocation."""
+    values = dump.values
+    if dump.assignment is None or dump.used is None:
+        return
+    undefined = (values.used_value == NONE) & ~doubts.values
+    unassigned = (values.slice == NONE) & ~doubts.values
+    names = values.name * len(dump.indices) + np.maximum(values.index, 0)
+    for value in np.flatnonzero(undefined & np.isin(names, names[unassigned])).tolist():
+        other = int(np.flatnonzero(unassigned & (names == names[value]))[0])
+        unassigned[other] = undefined[value] = False
+        doubts.doubt_values(np.array([value, other]))
+        yield error(
+            Code.UNDEFINED_VALUE,
+            row_place(dump.assignment, dump.slices, int(values.slice[value])),
+            Related(row_place(dump.used, dump.used_values, int(values.used_value[other])), "other name"),
+            what="id",
+            id=int(values.id[value]),
+            name=dump.value_label(value),
+            other=int(values.id[other]),
+        )
+    if doubts.is_whole(dump.used):
+        yield from _missing(dump, doubts, undefined, Code.UNDEFINED_VALUE)
+    if doubts.is_whole(dump.assignment):
+        yield from _missing(dump, doubts, unassigned, Code.UNASSIGNED_VALUE)
+
+
+def _missing(dump: DumpSet, doubts: Doubts, is_missing: Marks, code: Code) -> Iterator[Finding]:
+    values = dump.values
+    is_undefined = code is Code.UNDEFINED_VALUE
+    member, table = (dump.assignment, dump.slices) if is_undefined else (dump.used, dump.used_values)
+    rows = values.slice if is_undefined else values.used_value
+    missing = np.flatnonzero(is_missing)
+    doubts.doubt_values(missing)
+    # More than half: two files that are not of the same dump.
+    is_other_dump = 2 * len(missing) > len(values) and len(missing) > 1
+    for value in missing[: 1 if is_other_dump else None].tolist():
+        if member:
+            yield error(
+                code,
+                row_place(member, table, int(rows[value])),
+                what="other dump" if is_other_dump else "missing",
+                id=int(values.id[value]),
+                name=dump.value_label(value),
+                missing=len(missing),
+            )
+
+
+# ---------------------------------------------------------------- positions and uses
+
+
+def definitions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Used values whose first position is not where they are defined (HloValue::SetPositions puts that first)."""
+    used, value = dump.used_values, dump.value_of_used_value
+    if dump.used is None or not doubts.is_whole(dump.used):
+        return
+    has_positions = (used.position_count > 0) & (used.id != NONE)
+    first = np.where(has_positions, used.first_position, NONE)
+    differs = (taken(dump.positions.name, first) != used.name) | (taken(dump.positions.index, first) != used.index)
+    differs &= (used.id != NONE) & ~doubts.used_values
+    for row in np.flatnonzero(differs).tolist():
+        if doubts.values[value[row]]:
+            continue
+        doubts.doubt_values(value[row : row + 1])
+        position = int(first[row])
+        place = row_place(dump.used, used, row)
+        found = ""
+        if position != NONE:
+            place = row_place(dump.used, dump.positions, position)
+            found = dump.label(int(dump.positions.name[position]), int(dump.positions.index[position]))
+        yield error(
+            Code.UNDEFINED_VALUE,
+            place,
+            what="definition" if found else "no definition",
+            id=int(used.id[row]),
+            name=dump.label(int(used.name[row]), int(used.index[row])),
+            other=found,
+        )
+
+
+def duplicate_positions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Positions that are there twice. Each belongs to one value (HloDataflowAnalysis in SSA form)."""
+    positions, member = dump.positions, dump.used
+    if member is None:
+        return
+    value = taken(dump.value_of_used_value, positions.value)
+    known = np.flatnonzero(~in_doubt(doubts.used_values, positions.value) & ~in_doubt(doubts.values, value))
+    key = positions.name * (len(dump.indices) + 1) + positions.index + 1
+    order = known[np.argsort(key[known], kind="stable")]
+    again = np.flatnonzero(np.diff(key[order]) == 0)
+    is_definition = np.arange(len(positions)) == taken(dump.used_values.first_position, positions.value)
+    for first, row in zip(order[again].tolist(), order[again + 1].tolist(), strict=True):
+        # Where a value is defined it is; the other position is wrong.
+        wrong, right = (first, row) if is_definition[row] and not is_definition[first] else (row, first)
+        doubts.doubt_values(value[[first, row]])
+        yield error(
+            Code.DUPLICATE_POSITION,
+            row_place(member, positions, wrong),
+            Related(row_place(member, positions, right), "first"),
+            position=dump.label(int(positions.name[row]), int(positions.index[row])),
+            value=dump.value_label(int(value[wrong])),
+            other=dump.value_label(int(value[right])),
+            is_same=int(value[first] == value[row]),
+        )
+
+
+def duplicate_uses(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Uses that a value has twice."""
+    uses, member = dump.uses, dump.used
+    if member is None:
+        return
+    value = taken(dump.value_of_used_value, uses.value)
+    known = np.flatnonzero((value != NONE) & ~in_doubt(doubts.used_values, uses.value))
+    keys = np.stack((uses.index, uses.operand, uses.name, uses.value))[:, known]
+    order = np.lexsort(keys)
+    again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
+    for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
+        yield error(
+            Code.DUPLICATE_USE,
+            row_place(member, uses, row),
+            Related(row_place(member, uses, first), "first"),
+            user=dump.label(int(uses.name[row]), NONE),
+            operand=int(uses.operand[row]),
+            value=dump.value_label(int(value[row])),
+        )

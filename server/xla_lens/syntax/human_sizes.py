@@ -1,0 +1,19 @@
+"""Sizes in a unit that fits, as XLA prints them."""
+
+from typing import Final
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def human_size(size_bytes: int) -> bytes:
+    """A size as tsl::strings::HumanReadableNumBytes prints it: ``1023B``, ``1.5KiB``, ``4.00MiB``. It divides integers,
+    so that what is below the last unit but one is cut, not rounded.
+    """
+    sign, size = "-" * (size_bytes < 0), abs(size_bytes)
+    if size < 1024:
+        return f"{sign}{size}B".encode()
+    unit = 0
+    while size >= 1 << 20 and unit + 1 < len(_UNITS):
+        size //= 1024
+        unit += 1
+    return f"{sign}{size / 1024:.{2 if unit else 1}f}{_UNITS[unit]}".encode()
