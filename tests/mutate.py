@@ -159,7 +159,7 @@ def _line(lines: list[bytes], row: int) -> str:
 
 @cache
 def _edits(name: str | None) -> tuple[str, ...]:
-    return tuple(edit for edit in EDITS if name is None or name in edit)
+    return tuple(edit for edit in EDITS if name in (None, edit) or (name not in EDITS and name in edit))
 
 
 def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Result]:
@@ -192,7 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[DUMPS], metavar="PATH")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--edit", help="only edits whose name contains this")
+    parser.add_argument("--edit", help="only the edit of this name, or those whose names contain it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="tell the first N failures of each edit")
     options = parser.parse_args()

@@ -16,7 +16,7 @@ from mutations.edits import (
     put,
     removed,
 )
-from mutations.lines import ASSIGNMENT, REPORT, Line
+from mutations.lines import ASSIGNMENT, Line
 from mutations.view import View
 
 
@@ -124,7 +124,8 @@ def human_total(rng: random.Random, view: View) -> Mutation | None:
 @edit
 def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
     """Where it was a parameter's own value, the allocation then holds none of that parameter."""
-    row = pick(rng, (row for row in view.all("slice") if row["id"] in view.header))
+    rows = (row for row in view.all("slice") if row["id"] in view.header and not view.is_last(row))
+    row = pick(rng, rows)
     if not row:
         return None
     header = view.header[row.text("id")]
@@ -184,13 +185,12 @@ def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | No
 
 @edit
 def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
+    """There is a gap below the new number, whichever parameter had it."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     line = pick(rng, headers)
     if not line:
         return None
     number = max(line.number("parameter") for line in headers) + rng.randint(1, 9)
-    if not view.quotes and (line.number("parameter") == number - 1 or len(headers) == 1):
-        number += 9  # the last of them may well have that number
     return made(view, [put(line, "parameter", number)], [line], "parameter-mismatch", "report-mismatch")
 
 
@@ -231,18 +231,3 @@ def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None
     places = [Place(ASSIGNMENT, header.start), following]
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return made(view, [removed(header)], places, "syntax", also)
-
-
-@edit
-def file_cut(rng: random.Random, view: View) -> Mutation | None:
-    """A file that ends early. Where a line ends, it looks whole by itself, and the rest of the set must show it."""
-    file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > 201))
-    if not file:
-        return None
-    data = view.files[file]
-    place = rng.randrange(200, len(data.rstrip()))
-    at_line_end = b"\n" in data[place - 1 : place + 1]
-    change = Change(file, place, len(data), b"")
-    if at_line_end and file == REPORT and not data[place:].strip(b"\n"):
-        return None
-    return made(view, [change], [], "" if at_line_end else "truncated-dump", "*")

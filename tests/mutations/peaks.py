@@ -14,7 +14,7 @@ _SUMS = "cumulative-mismatch stack-trace-mismatch"
 
 @edit
 def peak_row_deleted(rng: random.Random, view: View) -> Mutation | None:
-    row = pick(rng, view.all("peak-row"))
+    row = pick(rng, (row for row in view.all("peak-row") if not view.is_last(row)))
     if not row or not view.peak:
         return None
     return made(view, [removed(row)], [view.peak], "peak-list-mismatch", _SUMS)

@@ -63,12 +63,12 @@ def slice_shape(rng: random.Random, view: View) -> Mutation | None:
 def unquoted_slice_shape(rng: random.Random, view: View) -> Mutation | None:
     """Nothing to compare with but the size: it has to be too small."""
     rows = [row for row in view.all("slice") if not _quoted(view, row) and not row.text("shape").startswith(b"(")]
-    row = pick(rng, rows)
-    new = _changed(rng, row.text("shape"), types=False) if row else None
-    if not row or not new or _bytes(new) <= row.number("size"):
-        return None
-    also = f"{_AFTER} shape-mismatch"
-    return made(view, [put(row, "shape", new)], [row], "size-below-shape", also)
+    for row in rng.sample(rows, len(rows)):
+        new = _changed(rng, row.text("shape"), types=False)
+        if new and _bytes(new) > row.number("size"):
+            also = f"{_AFTER} shape-mismatch"
+            return made(view, [put(row, "shape", new)], [row], "size-below-shape", also)
+    return None
 
 
 @edit

@@ -12,8 +12,9 @@ UNKNOWN = b"renamed.9999"
 
 @edit
 def used_value_deleted(rng: random.Random, view: View) -> Mutation | None:
-    header = pick(rng, view.all("value"))
-    if not header or header.key not in view.slice:
+    headers = [line for line in view.all("value") if line.key in view.slice]
+    header = pick(rng, (line for line in headers if not view.is_last(line, view.block_end(line))))
+    if not header:
         return None
     change = Change(header.file, header.start, view.block_end(header), b"")
     return made(view, [change], [view.slice[header.key]], "undefined-value")

@@ -123,6 +123,12 @@ class View:
         is_glued = self.files[header.file][header.start - 1 : header.start] != b"\n"
         return end if is_glued else end + 1
 
+    def is_last(self, line: Line, end: int | None = None) -> bool:
+        """Whether nothing follows in the file. Without its last line a file is as good as cut off, which is an edit of
+        its own.
+        """
+        return not self.files[line.file][line.end if end is None else end :].strip()
+
     @cached_property
     def _next_header(self) -> dict[Line, Line]:
         headers = self.all("value")
