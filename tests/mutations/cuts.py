@@ -11,7 +11,7 @@ def _is_as_good_as_whole(view: View, file: str, place: int) -> bool:
     """Whether what is left of a file that ends with a line is what some XLA prints, so that nothing can tell.
 
     Those are what one of three files holds, what XLA printed before it knew live ranges or stack traces, and
-    allocations that add nothing, without a value. Where an instruction is quoted, live ranges and their peak were known.
+    allocations that add nothing, without a value. Where an instruction is quoted, live ranges and a peak were known.
     """
     data = view.files[file]
     rest = data[place:].lstrip(b"\n")

@@ -79,6 +79,26 @@ def report_header_number(rng: random.Random, view: View) -> Mutation | None:
 
 
 @edit
+def report_header_kind(rng: random.Random, view: View) -> Mutation | None:
+    """`maybe-live-out` or the number of the parameter, as the buffer assignment has it otherwise."""
+    lines = view.all("report-allocation") + view.all("report-header")
+    line = pick(rng, (line for line in lines if line["out"] or line["parameter"]))
+    if not line:
+        return None
+    change = put(line, "out", b"") if line["out"] else put(line, "parameter", line.number("parameter") + 1)
+    return made(view, [change], [line], "report-mismatch")
+
+
+@edit
+def report_shapes(rng: random.Random, view: View) -> Mutation | None:
+    """A shape more in the list of a row."""
+    line = pick(rng, view.all("report-row"))
+    if not line:
+        return None
+    return made(view, [put(line, "shapes", line.text("shapes") + b", f32[9999]")], [line], "report-mismatch")
+
+
+@edit
 def report_color(rng: random.Random, view: View) -> Mutation | None:
     line = pick(rng, view.all("space"))
     if not line:
