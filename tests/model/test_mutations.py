@@ -1,0 +1,35 @@
+"""Each edit of a real dump is found, at its line, and nothing else is said to be wrong."""
+
+from functools import cache
+
+import pytest
+
+from mutate import Dump, dump_sets, load, run
+from mutations import EDITS
+from samples import DUMPS
+
+_SEEDS = 2
+
+
+@cache
+def _dumps() -> tuple[Dump, ...]:
+    return tuple(load(paths) for paths in dump_sets([DUMPS]))
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_is_found_and_nothing_else(edit: str) -> None:
+    results = [result for dump in _dumps() for seed in range(_SEEDS) if (result := run(dump, edit, seed))]
+    assert results, "it applies to no dump"
+    bad = [result for result in results if not result.is_good]
+    shown = (f"{result.outcome}, {result.unrelated} unrelated: {result.dump}\n{result.details}" for result in bad[:3])
+    assert not bad, f"{len(bad)} of {len(results)}\n" + "\n\n".join(shown)
+
+
+def test_an_edit_is_the_same_each_time() -> None:
+    dump = _dumps()[0]
+    for edit in EDITS:
+        assert run(dump, edit, 0) == run(dump, edit, 0)
+
+
+def test_real_dumps_have_no_findings() -> None:
+    assert [dump.name for dump in _dumps() if dump.known] == []

@@ -1,0 +1,213 @@
+"""Counts which edits of real dumps are found: `python tests/mutate.py [--seeds N] [--edit NAME] [PATH...]`."""
+
+import argparse
+import random
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import zip_longest
+from pathlib import Path
+
+from mutations import EDITS, Mutation
+from mutations.edits import ANY
+from samples import DUMPS, member
+from xla_lens.files import find_sets
+from xla_lens.model.analysis import analyse
+from xla_lens.model.findings import Finding, Severity
+from xla_lens.model.members import Member
+from xla_lens.model.places import Place
+from xla_lens.syntax.file_names import MemberKind
+
+ALARMS = (Severity.ERROR, Severity.WARNING)
+OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
+"""The right code at the right line; at the other line of two that nothing tells apart, the right one named as related;
+at another line; not at all; the analysis raised an exception."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one edit of one dump. `unrelated` is the number of false alarms."""
+
+    edit: str
+    dump: str
+    seed: int
+    outcome: str
+    unrelated: int
+    details: str = field(repr=False, default="")
+
+    @property
+    def is_good(self) -> bool:
+        return self.outcome in ("found", "related") and not self.unrelated
+
+
+@dataclass(frozen=True)
+class Dump:
+    """A real dump set, with its files parsed."""
+
+    name: str
+    files: Mapping[str, bytes]
+    members: Mapping[str, Member]
+    known: Counter[tuple[str, str, bytes]]
+
+    def findings(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
+        """The findings after an edit; only the files that it changed are parsed again."""
+        return analyse(
+            self.members[kind] if data is self.files[kind] or data == self.files[kind] else _parsed(kind, data)
+            for kind, data in files.items()
+        ).findings
+
+
+def _parsed(kind: str, data: bytes) -> Member:
+    return member(data, MemberKind(kind))
+
+
+def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
+    """The files of all dump sets in some folders."""
+    return [
+        {str(kind): path for kind, path in found.paths.items() if kind is not MemberKind.HLO}
+        for folder in paths
+        for found in find_sets(folder)
+    ]
+
+
+def load(paths: Mapping[str, Path]) -> Dump:
+    """A dump set from the disk."""
+    files = {kind: path.read_bytes() for kind, path in paths.items()}
+    members = {kind: _parsed(kind, data) for kind, data in files.items()}
+    known = Counter(_identity(finding) for finding in analyse(members.values()).findings)
+    path = next(iter(paths.values()))
+    return Dump(f"{path.parent.parent.name}/{path.parent.name}/{path.name}", files, members, known)
+
+
+def _identity(finding: Finding) -> tuple[str, str, bytes]:
+    """A finding by its code and its line, to tell it from those that an edit makes."""
+    document = finding.place.member.document
+    start, end = document.line_span(document.row(finding.place.start))
+    return finding.code, finding.place.member.kind, document.data[start:end]
+
+
+def _row(place: Place) -> tuple[str, int]:
+    return str(place.member.kind), place.member.document.row(place.start)
+
+
+def run(dump: Dump, edit: str, seed: int) -> Result | None:
+    """Makes one edit and compares what is found with what must be; None where the edit does not apply."""
+    mutation = EDITS[edit](random.Random(f"{dump.name} {edit} {seed}"), dump.files)
+    if mutation is None:
+        return None
+    try:
+        findings = dump.findings(mutation.files)
+    except Exception:
+        return Result(edit, dump.name, seed, "failed", 0, _details(dump, mutation, [], traceback.format_exc()))
+    known = Counter(dump.known)
+    new = []
+    for finding in findings:
+        identity = _identity(finding)
+        if known[identity]:
+            known[identity] -= 1
+        else:
+            new.append(finding)
+    outcome = _outcome(mutation, new)
+    unrelated = [
+        finding
+        for finding in new
+        if finding.severity in ALARMS
+        and mutation.codes
+        and finding.code not in mutation.codes | mutation.also
+        and ANY not in mutation.also
+    ]
+    return Result(edit, dump.name, seed, outcome, len(unrelated), _details(dump, mutation, new))
+
+
+def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
+    right = [finding for finding in findings if not mutation.codes or finding.code in mutation.codes]
+    if not right:
+        return "missed"
+    if not mutation.places or any(_row(finding.place) in mutation.places for finding in right):
+        return "found"
+    for finding in right:
+        names = {_row(related.place) for related in finding.related}
+        if _row(finding.place) in mutation.related and names & mutation.places:
+            return "related"
+    return "elsewhere"
+
+
+def _details(dump: Dump, mutation: Mutation, findings: Iterable[Finding], failure: str = "") -> str:
+    parts = []
+    for kind, after in mutation.files.items():
+        old, new = dump.files[kind].split(b"\n"), after.split(b"\n")
+        if old != new:
+            row = next(row for row, (one, two) in enumerate(zip_longest(old, new)) if one != two)
+            parts += [
+                f"  {kind}:{row}",
+                *(f"    {sign} {_line(lines, row)}" for sign, lines in (("-", old), ("+", new))),
+            ]
+    places = ", ".join(f"{kind}:{row}" for kind, row in sorted(mutation.places)) or "any line"
+    parts.append(f"  expected {' | '.join(sorted(mutation.codes)) or 'anything'} at {places}")
+    parts += [f"  given {finding.severity} {finding.code} at {':'.join(map(str, _row(finding.place)))} {finding.facts}"
+              for finding in findings]  # fmt: skip
+    return "\n".join([*(part[:300] for part in parts), *failure.splitlines()])
+
+
+def _line(lines: list[bytes], row: int) -> str:
+    return lines[row].decode(errors="replace") if row < len(lines) else "(end of the file)"
+
+
+@cache
+def _edits(name: str | None) -> tuple[str, ...]:
+    return tuple(edit for edit in EDITS if name in (None, edit) or (name not in EDITS and name in edit))
+
+
+def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Result]:
+    """All edits of one dump set."""
+    try:
+        dump = load(paths)
+    except Exception:
+        name = str(next(iter(paths.values())))
+        return [Result("(none)", name, 0, "failed", 0, traceback.format_exc())]
+    results = (run(dump, name, seed) for name in _edits(edit) for seed in range(seeds))
+    return [result for result in results if result]
+
+
+def table(results: Iterable[Result], edits: Iterable[str]) -> str:
+    """How many edits of each kind came to what."""
+    counts: dict[str, Counter[str]] = {edit: Counter() for edit in edits}
+    for result in results:
+        counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
+        counts[result.edit]["unrelated"] += bool(result.unrelated)
+    columns = ("tried", *OUTCOMES, "unrelated")
+    total = sum(counts.values(), Counter())
+    lines = [f"{'edit':30}" + "".join(f"{column:>10}" for column in columns)]
+    for edit, count in [*counts.items(), ("all", total)]:
+        lines.append(f"{edit:30}" + "".join(f"{count[column] or '.':>10}" for column in columns))
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs the edits and prints what came of them; 1 if one was not found, or raised a false alarm."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, default=[DUMPS], metavar="PATH")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--edit", help="only the edit of this name, or those whose names contain it")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="tell the first N failures of each edit")
+    options = parser.parse_args()
+    work = partial(run_all, seeds=options.seeds, edit=options.edit)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        results = [result for found in pool.map(work, dump_sets(options.paths)) for result in found]
+    shown: Counter[str] = Counter()
+    for result in results:
+        shown[result.edit] += not result.is_good
+        if not result.is_good and shown[result.edit] <= options.show:
+            print(f"{result.edit} {result.outcome}, {result.unrelated} unrelated, seed {result.seed}: {result.dump}")
+            print(result.details, end="\n\n")
+    print(table(results, _edits(options.edit)))
+    return 0 if all(result.is_good for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""Edits of allocations, of the slices in them, and of the total."""
+
+import random
+from itertools import pairwise
+
+from mutations.edits import (
+    Change,
+    Mutation,
+    Place,
+    changed_human,
+    changed_size,
+    edit,
+    made,
+    other_number,
+    pick,
+    put,
+    removed,
+)
+from mutations.lines import ASSIGNMENT, Line
+from mutations.view import View
+
+
+def _is_movable(view: View, row: Line) -> bool:
+    """Live, and no private state of an asynchronous operation: those share their bytes."""
+    if row.key not in view.range or not row.number("size"):
+        return False
+    return row["color"] == b"0" and not row.key[1].startswith(b"{2")
+
+
+@edit
+def offset_onto_neighbour(rng: random.Random, view: View) -> Mutation | None:
+    """A value moved onto one that is live at the same time. Ranges that only touch may share bytes, and so may ranges
+    that share one step, so that these are left alone.
+    """
+    rows = [row for row in view.all("slice") if _is_movable(view, row)]
+    rng.shuffle(rows)
+    for moved in rows[:200]:
+        for other in rows:
+            first, second = view.range[moved.key], view.range[other.key]
+            shared = min(first.number("last"), second.number("last")) - max(
+                first.number("first"), second.number("first")
+            )
+            if moved is other or moved.parent is not other.parent or shared <= 1:
+                continue
+            assert moved.parent
+            offset = min(other.number("offset"), moved.parent.number("size") - moved.number("size"))
+            if offset != moved.number("offset"):
+                changes = [put(moved, "offset", offset)]
+                return made(view, changes, [moved], "overlapping-slices", "report-mismatch", [other])
+    return None
+
+
+@edit
+def size_past_allocation(rng: random.Random, view: View) -> Mutation | None:
+    """A value that grows over the end of its allocation. It then reaches into others, too."""
+    row = pick(rng, view.all("slice"))
+    if not row or not row.parent:
+        return None
+    size = row.parent.number("size") - row.number("offset") + rng.choice([1, 64, 1 << 20])
+    also = "overlapping-slices report-mismatch"
+    return made(view, [put(row, "size", size)], [row], "slice-out-of-bounds", also)
+
+
+@edit
+def offset_past_allocation(rng: random.Random, view: View) -> Mutation | None:
+    """A value moved over the end of its allocation."""
+    row = pick(rng, (row for row in view.all("slice") if row.number("size")))
+    if not row or not row.parent:
+        return None
+    offset = row.parent.number("size") - row.number("size") + rng.choice([1, 64, 1 << 20])
+    also = "overlapping-slices report-mismatch"
+    return made(view, [put(row, "offset", offset)], [row], "slice-out-of-bounds", also)
+
+
+@edit
+def slice_color(rng: random.Random, view: View) -> Mutation | None:
+    row = pick(rng, (row for row in view.all("slice") if row["color"] and row["id"] in view.header))
+    if not row:
+        return None
+    color = other_number(rng, row.number("color"), 0, 5)
+    return made(view, [put(row, "color", color)], [row], "memory-space-mismatch")
+
+
+@edit
+def used_value_color(rng: random.Random, view: View) -> Mutation | None:
+    header = pick(rng, (line for line in view.all("value") if line["color"]))
+    if not header:
+        return None
+    color = other_number(rng, header.number("color"), 0, 5)
+    return made(view, [put(header, "color", color)], [header], "memory-space-mismatch")
+
+
+@edit
+def allocation_color(rng: random.Random, view: View) -> Mutation | None:
+    """Colour 0 is not printed."""
+    header = pick(rng, (line for line in view.all("allocation") if view.below(line, "slice")))
+    if not header:
+        return None
+    before = int(header.text("color").split()[-1]) if header["color"] else 0
+    color = other_number(rng, before, 0, 5)
+    start, end = header.span("color") if header["color"] else (header.span("size")[1],) * 2
+    change = Change(header.file, start, end, b", color %d" % color if color else b"")
+    return made(view, [change], [header], "memory-space-mismatch", "report-mismatch")
+
+
+@edit
+def total(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, view.all("total"))
+    if not line:
+        return None
+    size = changed_size(rng, line.number("bytes"))
+    also = "human-size-mismatch report-mismatch"
+    return made(view, [put(line, "bytes", size)], [line], "total-mismatch", also)
+
+
+@edit
+def human_total(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, (line for line in view.all("total") if line["human"]))
+    if not line:
+        return None
+    return made(view, [put(line, "human", changed_human(rng, line.text("human")))], [line], "human-size-mismatch")
+
+
+@edit
+def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
+    """Where it was a parameter's own value, the allocation then holds none of that parameter."""
+    rows = (row for row in view.all("slice") if row["id"] in view.header and not view.is_last(row))
+    row = pick(rng, rows)
+    if not row:
+        return None
+    header = view.header[row.text("id")]
+    return made(view, [removed(row)], [header], "unassigned-value", "report-mismatch parameter-mismatch")
+
+
+@edit
+def without_live_out(rng: random.Random, view: View) -> Mutation | None:
+    """A parameter, a constant and so on remains a possible one without."""
+    others = ("parameter", "constant", "thread", "temp")
+    header = pick(
+        rng,
+        (
+            line
+            for line in view.all("allocation")
+            if line["out"] and (line["output"] or not any(line[other] for other in others))
+        ),
+    )
+    if not header:
+        return None
+    return made(view, [put(header, "out", b"")], [header], "allocation-kind-conflict", "report-mismatch")
+
+
+@edit
+def second_output(rng: random.Random, view: View) -> Mutation | None:
+    """It holds no value of that shape, most likely; which of the two is the real one, nothing need tell."""
+    output = next((line for line in view.all("allocation") if line["output"]), None)
+    header = pick(rng, (line for line in view.all("allocation") if not line["output"] and not line["parameter"]))
+    if not output or not header:
+        return None
+    place = header.span("constant" if header["constant"] else "thread" if header["thread"] else "out")[0]
+    if not header["constant"] and not header["thread"] and not header["out"]:
+        place = header.span("temp")[0]
+    change = Change(header.file, place, place, output.text("output"))
+    also = "shape-mismatch report-mismatch"
+    return made(view, [change], [header, output], "allocation-kind-conflict", also)
+
+
+@edit
+def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | None:
+    """Where no instruction is quoted, only the pair of the same numbers tells, and not which of both is right."""
+    headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
+    pairs = [
+        (line, other)
+        for line in headers
+        for other in headers
+        if line["parameter"] != other["parameter"] and (view.quotes or line["at"] == other["at"])
+    ]
+    pair = pick(rng, pairs)
+    if not pair:
+        return None
+    line, other = pair
+    places = [line] if view.quotes else [line, other]
+    changes = [put(line, "parameter", other.text("parameter"))]
+    return made(view, changes, places, "parameter-mismatch", "report-mismatch shape-mismatch")
+
+
+@edit
+def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
+    """There is a gap below the new number, whichever parameter had it."""
+    headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
+    line = pick(rng, headers)
+    if not line:
+        return None
+    number = max(line.number("parameter") for line in headers) + rng.randint(1, 9)
+    return made(view, [put(line, "parameter", number)], [line], "parameter-mismatch", "report-mismatch")
+
+
+@edit
+def allocation_number(rng: random.Random, view: View) -> Mutation | None:
+    """The numbers go up by one: the wrong one is seen there, or at the next, or at the other with that number."""
+    headers = view.all("allocation")
+    header = pick(rng, headers)
+    if not header:
+        return None
+    numbers = {line.number("number"): line for line in headers}
+    number = other_number(rng, header.number("number"), 0, len(headers) + 5)
+    following = [second for first, second in pairwise(headers) if first is header]
+    places = [header, *following, *([numbers[number]] if number in numbers else [])]
+    return made(view, [put(header, "number", number)], places, "syntax duplicate-allocation", "report-mismatch")
+
+
+@edit
+def allocation_size(rng: random.Random, view: View) -> Mutation | None:
+    header = pick(rng, view.all("allocation"))
+    total_line = next(iter(view.all("total")), None)
+    if not header or not total_line:
+        return None
+    size = changed_size(rng, header.number("size"))
+    places = [header, total_line]
+    also = "slice-out-of-bounds report-mismatch"
+    return made(view, [put(header, "size", size)], places, "total-mismatch", also)
+
+
+@edit
+def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None:
+    """The next one shows the gap; so the last is left alone, whose values just seem to be in the one before it."""
+    headers = view.all("allocation")
+    pair = pick(rng, pairwise(headers))
+    if not pair:
+        return None
+    header, following = pair
+    places = [Place(ASSIGNMENT, header.start), following]
+    also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
+    return made(view, [removed(header)], places, "syntax", also)

@@ -1,0 +1,194 @@
+"""Edits of the schedule and of live ranges."""
+
+import random
+from itertools import combinations
+
+from mutations.edits import Mutation, Place, edit, exchanged, made, pick, put, removed
+from mutations.lines import Line
+from mutations.values import UNKNOWN
+from mutations.view import View
+
+_PEAK = "peak-list-mismatch peak-step-mismatch"
+"""Other values are then live at the peak, or it is elsewhere."""
+
+_ENDS = "live-range-start live-range-end"
+
+
+def _defines_at_its_step(view: View, line: Line) -> bool:
+    """Whether a live range starts where its instruction runs, and has to: parameters may start earlier, and what runs
+    in an asynchronous computation starts one step later.
+    """
+    name = line.text("name")
+    header = view.value.get(line.key)
+    if name not in view.step or not header or line.number("first") != view.step[name]:
+        return False
+    if view.quotes:
+        return view.opcode(name) not in (None, b"parameter")
+    row = view.slice.get(line.key)
+    is_parameter = row is None or row.parent is None or row.parent["parameter"] is not None
+    return not header["phi"] and not is_parameter
+
+
+def _starting(view: View) -> list[Line]:
+    return [line for line in view.all("range") if _defines_at_its_step(view, line)]
+
+
+def _has_async(view: View) -> bool:
+    return any(quote.opcode.endswith(b"-start") for quote in view.instruction.values())
+
+
+@edit
+def steps_exchanged(rng: random.Random, view: View) -> Mutation | None:
+    """Two lines of the schedule, with their numbers."""
+    steps = view.all("step")
+    if len(steps) < 2:
+        return None
+    first, second = sorted(rng.sample(range(len(steps)), 2))
+    places = [Place(steps[number].file, steps[number].start) for number in (first, second)]
+    changes = exchanged(steps[first], steps[second])
+    # As the lines may differ in length, they are found by their number, which does not change.
+    return _at_rows(made(view, changes, [], "schedule-mismatch", _ENDS), view, places)
+
+
+def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
+    """Places by the lines before the edit, for edits that move none."""
+    rows = {(place.file, view.files[place.file].count(b"\n", 0, place.offset)) for place in places}
+    return Mutation("", mutation.files, frozenset(rows), mutation.codes, mutation.also)
+
+
+@edit
+def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
+    """Two names in the schedule, each of which starts a live range."""
+    names = {line.text("name") for line in _starting(view)}
+    pair = pick(rng, combinations([line for line in view.all("step") if line["name"] in names], 2))
+    if not pair:
+        return None
+    places = [Place(line.file, line.start) for line in pair]
+    return _at_rows(made(view, exchanged(*pair, "name"), [], "schedule-mismatch", _ENDS), view, places)
+
+
+@edit
+def max_changed(rng: random.Random, view: View) -> Mutation | None:
+    """Ranges that reach to the end are then past it."""
+    if not view.max:
+        return None
+    last = view.max.number("max")
+    new = rng.choice([last + 1, last - 1, last * 2, rng.randrange(last)]) if last else 1
+    return made(view, [put(view.max, "max", new)], [view.max], "schedule-mismatch", "invalid-live-range")
+
+
+@edit
+def end_before_start(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, (line for line in view.all("range") if line.number("first")))
+    if not line:
+        return None
+    end = rng.randrange(line.number("first"))
+    return made(view, [put(line, "last", end)], [line], "invalid-live-range", f"live-range-end {_PEAK}")
+
+
+@edit
+def end_past_max(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, view.all("range"))
+    if not line or not view.max:
+        return None
+    end = view.max.number("max") + rng.choice([1, 2, 1000])
+    return made(view, [put(line, "last", end)], [line], "invalid-live-range", f"overlapping-slices {_PEAK}")
+
+
+@edit
+def start_changed(rng: random.Random, view: View) -> Mutation | None:
+    """Where there are asynchronous computations, what starts one step later may run in one."""
+    line = pick(rng, _starting(view))
+    if not line:
+        return None
+    first = line.number("first")
+    legal = {first, first + 1} if _has_async(view) else {first}
+    starts = [start for start in range(line.number("last") + 1) if start not in legal]
+    start = pick(rng, starts)
+    if start is None:
+        return None
+    return made(view, [put(line, "first", start)], [line], "live-range-start", f"overlapping-slices {_PEAK}")
+
+
+def _last_use(view: View, line: Line) -> int | None:
+    """The last step that reads a value; None where one may do so that keeps no value alive until its end."""
+    header = view.value.get(line.key)
+    uses = view.below(header, "use") if header else []
+    names = {use.text("name") for use in uses}
+    for name in names:
+        opcode = view.opcode(name)
+        if opcode is None or opcode in (b"while", b"call", b"conditional"):
+            return None
+        if opcode.startswith(b"async") or opcode.endswith((b"-start", b"-update", b"-done")):
+            return None
+    return max((view.step[name] for name in names if name in view.step), default=None)
+
+
+def _starts_in_place(view: View, line: Line) -> set[int]:
+    """Steps at which other values start on the same bytes: there, or one before, a range may be cut."""
+    row = view.slice.get(line.key)
+    if not row or not row.parent:
+        return set()
+    start, size = row.number("offset"), row.number("size")
+    starts = {
+        view.range[other.key].number("first")
+        for other in view.below(row.parent, "slice")
+        if other is not row and other.key in view.range
+        if other.number("offset") <= start + size and other.number("offset") + other.number("size") >= start
+    }
+    return starts | {step - 1 for step in starts}
+
+
+@edit
+def end_lowered(rng: random.Random, view: View) -> Mutation | None:
+    """Below the last use. Not to where a range may end because another value takes the place over."""
+    lines = view.all("range")
+    for line in rng.sample(lines, len(lines)):
+        use = _last_use(view, line)
+        if use is None or line.number("last") < use:
+            continue
+        end = pick(rng, set(range(line.number("first"), use)) - _starts_in_place(view, line))
+        if end is not None:
+            return made(view, [put(line, "last", end)], [line], "live-range-end", _PEAK)
+    return None
+
+
+@edit
+def range_deleted(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, (line for line in view.all("range") if line["name"] in view.step))
+    if not line:
+        return None
+    place = view.value.get(line.key) or view.slice.get(line.key)
+    return made(view, [removed(line)], [place] if place else [], "missing-live-range", _PEAK)
+
+
+@edit
+def range_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+    """No value has that name, and one is left without a range."""
+    line = pick(rng, view.all("range"))
+    if not line:
+        return None
+    also = f"missing-live-range undefined-value {_PEAK}"
+    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", also)
+
+
+@edit
+def range_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """To a value that has a range: which of the two is the right one, nothing need tell."""
+    line = pick(rng, view.all("range"))
+    other = pick(rng, (other for other in view.all("range") if line and other["name"] != line["name"]))
+    if not line or not other or (other.text("name"), line.text("index")) not in view.range:
+        return None
+    other = view.range[other.text("name"), line.text("index")]
+    also = f"missing-live-range overlapping-slices {_ENDS} {_PEAK}"
+    return made(view, [put(line, "name", other.text("name"))], [line, other], "duplicate-live-range", also)
+
+
+@edit
+def step_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+    """Each instruction of the schedule is a position of some value, and this one is not."""
+    names = {name for name, _ in view.range}
+    line = pick(rng, (line for line in view.all("step") if line["name"] in names))
+    if not line:
+        return None
+    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", f"{_ENDS} missing-live-range")

@@ -1,0 +1,85 @@
+"""Edits that write a line, or a whole used value, twice."""
+
+import random
+
+from mutations.edits import Change, Mutation, Place, doubled, edit, made, pick
+from mutations.lines import Line
+from mutations.view import View
+
+
+def _twice(view: View, line: Line | None, codes: str, also: str = "", *, either: bool = False) -> Mutation | None:
+    """A line written twice. Found at the second of the two, or at either."""
+    if not line:
+        return None
+    change, second = doubled(line)
+    return made(view, [change], [second, line] if either else [second], codes, also)
+
+
+@edit
+def slice_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("slice")), "duplicate-value", "report-mismatch")
+
+
+@edit
+def allocation_twice(rng: random.Random, view: View) -> Mutation | None:
+    """What one allocation only can be is then there twice, and the total is less than the sum."""
+    also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
+    return _twice(view, pick(rng, view.all("allocation")), "duplicate-allocation", also)
+
+
+@edit
+def used_value_header_twice(rng: random.Random, view: View) -> Mutation | None:
+    """Not where it stands behind an instruction: there, the text of the instruction may seem to go on. The first one is
+    then without a body.
+    """
+    lines = [line for line in view.all("value") if view.files[line.file][line.start - 1 : line.start] == b"\n"]
+    return _twice(view, pick(rng, lines), "duplicate-value", "syntax")
+
+
+@edit
+def used_value_twice(rng: random.Random, view: View) -> Mutation | None:
+    """With its positions and uses."""
+    header = pick(rng, view.all("value"))
+    if not header:
+        return None
+    end = view.block_end(header)
+    change = Change(header.file, end, end, view.files[header.file][header.start : end])
+    second = Place(header.file, end)
+    return made(view, [change], [second], "duplicate-value", "duplicate-position duplicate-use")
+
+
+@edit
+def position_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("position")), "duplicate-position")
+
+
+@edit
+def use_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("use")), "duplicate-use")
+
+
+@edit
+def range_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("range")), "duplicate-live-range")
+
+
+@edit
+def step_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("step")), "schedule-mismatch", either=True)
+
+
+@edit
+def peak_row_twice(rng: random.Random, view: View) -> Mutation | None:
+    also = "cumulative-mismatch stack-trace-mismatch"
+    return _twice(view, pick(rng, view.all("peak-row")), "peak-list-mismatch", also)
+
+
+@edit
+def tree_row_twice(rng: random.Random, view: View) -> Mutation | None:
+    return _twice(view, pick(rng, view.all("tree-row")), "stack-trace-mismatch", either=True)
+
+
+@edit
+def report_row_twice(rng: random.Random, view: View) -> Mutation | None:
+    line = pick(rng, view.all("report-row") + view.all("report-allocation"))
+    return _twice(view, line, "report-mismatch", either=True)

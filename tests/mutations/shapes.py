@@ -1,0 +1,123 @@
+"""Edits of shapes."""
+
+import random
+import re
+from math import prod
+from typing import Final
+
+from mutations.edits import Change, Mutation, edit, made, pick, put
+from mutations.lines import Line
+from mutations.view import View
+
+_ARRAY: Final = re.compile(rb"(?<![\w.])(?P<type>pred|bf16|[suf]\d+|c64|c128)\[(?P<dims>[\d,<=]*)\]")
+_TYPES: Final = (b"f32", b"s32", b"f64", b"bf16", b"u8", b"pred", b"s8", b"f16")
+_WIDTH: Final = {b"pred": 1, b"bf16": 2, b"c64": 8, b"c128": 16}
+_LAYOUT: Final = re.compile(rb"(?<=\])\{[^{}]*\}")
+
+
+def _changed(rng: random.Random, shape: bytes, *, types: bool = True) -> bytes | None:
+    """A shape with one dimension or one type changed."""
+    array = pick(rng, _ARRAY.finditer(shape))
+    if not array:
+        return None
+    dims = list(re.finditer(rb"\d+", array["dims"]))
+    if not dims or (types and rng.random() < 0.3):
+        if not types:
+            return None
+        new = rng.choice([other for other in _TYPES if other != array["type"]])
+        return shape[: array.start("type")] + new + shape[array.end("type") :]
+    dim = rng.choice(dims)
+    number = int(dim[0])
+    new = b"%d" % rng.choice([number + 1, number * 2 or 1])
+    start = array.start("dims")
+    return shape[: start + dim.start()] + new + shape[start + dim.end() :]
+
+
+def _bytes(shape: bytes) -> int:
+    """The bytes of an array."""
+    array = _ARRAY.match(shape)
+    if not array:
+        return 0
+    width = _WIDTH.get(array["type"]) or max(1, int(array["type"][1:]) // 8)
+    return width * prod(int(dim) for dim in re.findall(rb"\d+", array["dims"]))
+
+
+def _quoted(view: View, row: Line) -> bool:
+    return row["id"] is not None and view.header.get(row.text("id")) in view.quotes
+
+
+_AFTER = "report-mismatch peak-list-mismatch peak-step-mismatch"
+"""What sizes and shapes are compared with, too."""
+
+
+@edit
+def slice_shape(rng: random.Random, view: View) -> Mutation | None:
+    row = pick(rng, (row for row in view.all("slice") if _quoted(view, row)))
+    new = _changed(rng, row.text("shape")) if row else None
+    if not row or not new:
+        return None
+    return made(view, [put(row, "shape", new)], [row], "shape-mismatch size-below-shape", _AFTER)
+
+
+@edit
+def unquoted_slice_shape(rng: random.Random, view: View) -> Mutation | None:
+    """Nothing to compare with but the size: it has to be too small."""
+    rows = [row for row in view.all("slice") if not _quoted(view, row) and not row.text("shape").startswith(b"(")]
+    for row in rng.sample(rows, len(rows)):
+        new = _changed(rng, row.text("shape"), types=False)
+        if new and _bytes(new) > row.number("size"):
+            also = f"{_AFTER} shape-mismatch"
+            return made(view, [put(row, "shape", new)], [row], "size-below-shape", also)
+    return None
+
+
+@edit
+def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
+    """Of the whole parameter. Old dumps print that of the whole where an element is meant."""
+    line = pick(
+        rng,
+        (
+            line
+            for line in view.all("allocation")
+            if line["parameter"] and line["shape"] and line["at"] == b"{}" and view.below(line, "slice")
+        ),
+    )
+    new = _changed(rng, line.text("shape")) if line else None
+    if not line or not new:
+        return None
+    shapes = {_LAYOUT.sub(b"", row.text("shape")) for row in view.below(line, "slice")}
+    if new in shapes:
+        return None  # another value of the allocation has that shape
+    return made(view, [put(line, "shape", new)], [line], "shape-mismatch", "report-mismatch")
+
+
+@edit
+def output_shape(rng: random.Random, view: View) -> Mutation | None:
+    """The output may be a bitcast of what is in the allocation: only another number of bytes is wrong for sure."""
+    line = next((line for line in view.all("allocation") if line["output"] and view.below(line, "slice")), None)
+    new = _changed(rng, line.text("output_shape"), types=False) if line else None
+    if not line or not new:
+        return None
+    shape, is_tuple = line.text("output_shape"), new.startswith(b"(")
+    values = [_LAYOUT.sub(b"", row.text("shape")) for row in view.below(line, "slice")]
+    if shape not in values or new in values or (not is_tuple and _bytes(new) in map(_bytes, values)):
+        return None
+    return made(view, [put(line, "output_shape", new)], [line], "shape-mismatch", "report-mismatch")
+
+
+@edit
+def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
+    """In the text of an instruction that defines one value. Seen there, or where the value is assigned."""
+    quotes = [
+        (header, quote)
+        for header, quote in view.quotes.items()
+        if not header["index"] and header.key in view.slice and quote.name == header["name"]
+    ]
+    picked = pick(rng, quotes)
+    new = _changed(rng, picked[1].shape) if picked else None
+    if not picked or not new:
+        return None
+    header, quote = picked
+    change = Change(header.file, quote.shape_start, quote.shape_start + len(quote.shape), new)
+    places = [view.slice[header.key], header, quote.line]
+    return made(view, [change], places, "shape-mismatch", f"{_AFTER} size-below-shape")

@@ -1,0 +1,118 @@
+"""Edits of used values: their positions, their uses and the instructions that they quote."""
+
+import random
+
+from mutations.edits import Change, Mutation, Place, edit, made, pick, put
+from mutations.lines import Line
+from mutations.view import View
+
+UNKNOWN = b"renamed.9999"
+"""A name that stands in no dump."""
+
+
+@edit
+def used_value_deleted(rng: random.Random, view: View) -> Mutation | None:
+    headers = [line for line in view.all("value") if line.key in view.slice]
+    header = pick(rng, (line for line in headers if not view.is_last(line, view.block_end(line))))
+    if not header:
+        return None
+    change = Change(header.file, header.start, view.block_end(header), b"")
+    return made(view, [change], [view.slice[header.key]], "undefined-value")
+
+
+def _reads(view: View, name: bytes, operand: int) -> bool:
+    """Whether the text of an instruction tells that it reads such an operand."""
+    quote = view.instruction.get(name)
+    return quote is not None and operand < len(quote.operands) and quote.operands[operand] is not None
+
+
+@edit
+def operand_number(rng: random.Random, view: View) -> Mutation | None:
+    """Only where the text of the instruction that reads is there."""
+    use = pick(rng, (line for line in view.all("use") if line["name"] in view.instruction))
+    if not use:
+        return None
+    count = len(view.instruction[use.text("name")].operands)
+    number = rng.choice([number for number in range(count + 2) if number != use.number("operand")])
+    return made(view, [put(use, "operand", number)], [use], "operand-mismatch duplicate-use")
+
+
+def _is_live(view: View, line: Line) -> bool:
+    return line.parent is not None and line.parent.key in view.range
+
+
+@edit
+def use_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+    use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
+    if not use:
+        return None
+    return made(view, [put(use, "name", UNKNOWN)], [use], "unknown-instruction", "operand-mismatch")
+
+
+@edit
+def use_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """Only to an instruction whose text tells what it reads. It may run later than the value is live."""
+    use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
+    names = [name for name in view.step if name in view.instruction and use and name != use["name"]]
+    if not use or not names:
+        return None
+    changes = [put(use, "name", rng.choice(names))]
+    return made(view, changes, [use], "operand-mismatch duplicate-use", "live-range-end")
+
+
+def _later_positions(view: View) -> list[Line]:
+    """Positions of live values, but for the first one of each, which tells where it is defined."""
+    return [
+        line for header in view.all("value") if header.key in view.range for line in view.below(header, "position")[1:]
+    ]
+
+
+@edit
+def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
+    """What was read through the position is then read from nowhere."""
+    line = pick(rng, _later_positions(view))
+    if not line:
+        return None
+    return made(view, [put(line, "name", UNKNOWN)], [line], "unknown-instruction", "operand-mismatch")
+
+
+@edit
+def position_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """To a position that is there: which of the two is the right one, nothing need tell."""
+    line = pick(rng, _later_positions(view))
+    if not line:
+        return None
+    others = [
+        other
+        for other in view.all("position")
+        if other["name"] in view.step and other["index"] == line["index"] and other["name"] != line["name"]
+    ]
+    other = pick(rng, others)
+    if not other:
+        return None
+    changes = [put(line, "name", other.text("name"))]
+    return made(view, changes, [line, other], "duplicate-position", "operand-mismatch live-range-end")
+
+
+@edit
+def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """In the text of an instruction. Only operands whose value lists the use; seen there, or at the instruction."""
+    uses: dict[tuple[bytes, int], list[Line]] = {}
+    for use in view.all("use"):
+        uses.setdefault((use.text("name"), use.number("operand")), []).append(use)
+    candidates = [
+        (header, quote, number)
+        for header, quote in view.quotes.items()
+        for number, span in enumerate(quote.operand_spans)
+        if span and (quote.name, number) in uses
+    ]
+    picked = pick(rng, candidates)
+    if not picked:
+        return None
+    header, quote, number = picked
+    span = quote.operand_spans[number]
+    assert span
+    change = Change(header.file, *span, UNKNOWN)
+    row = Place(header.file, span[0])
+    places = [header, quote.line, row, *uses[quote.name, number]]
+    return made(view, [change], places, "operand-mismatch", "unknown-instruction")
