@@ -1,5 +1,6 @@
 """Checks of the allocations: their numbers, kinds and sizes, and whether the values in them fit."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -129,22 +130,12 @@ def holds_shape(dump: DumpSet, allocation: int, shape: bytes | None) -> bool:
     return any(without_layout(data[slices.shape_start[row] : slices.end[row]]) == wanted for row in rows)
 
 
+_LAYOUT: Final = re.compile(rb"\{[^{}]*\}|/\*[^*]*\*/")
+
+
 def without_layout(shape: bytes) -> bytes:
     """A shape as ShapeUtil::HumanString prints it, without comments."""
-    parts, depth, start = [], 0, 0
-    if b"{" not in shape and b"/" not in shape:
-        return shape
-    for place, letter in enumerate(shape):
-        if letter == ord("{"):
-            if not depth:
-                parts.append(shape[start:place])
-            depth += 1
-        elif letter == ord("}"):
-            depth -= 1
-            start = place + 1
-    text = b"".join([*parts, shape[start:]])
-    pieces = text.split(b"/*")
-    return pieces[0] + b"".join(piece.partition(b"*/")[2] for piece in pieces[1:])
+    return _LAYOUT.sub(b"", shape)
 
 
 # ---------------------------------------------------------------- sizes

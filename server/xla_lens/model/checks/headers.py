@@ -13,7 +13,7 @@ from xla_lens.model.members import Member
 from xla_lens.model.places import row_place
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo import byte_sizes
-from xla_lens.syntax.instruction_scan import instruction_head, tuple_elements
+from xla_lens.syntax.instruction_scan import tuple_elements
 
 
 def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -65,20 +65,12 @@ def _parameter_finding(dump: DumpSet, member: Member, row: int, *related: Relate
 def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
     """Whether an allocation holds the parameter that it says; also if that cannot be told."""
     values = dump.values_of_allocation(allocation)
-    wanted = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
-    opening = b"parameter(%d)" % dump.allocations.parameter[allocation]
+    index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
+    number = int(dump.allocations.parameter[allocation])
     if not len(values) or np.any(doubts.values[values]):
         return True
-    for value in values.tolist():
-        row = int(dump.values.used_value[value])
-        text = dump.instruction_text(row) if row != NONE else None
-        head = instruction_head(text) if text else None
-        if text is None or head is None:
-            return True
-        is_here = max(int(dump.values.index[value]), EMPTY_INDEX) == wanted
-        if is_here and text.startswith(opening, head.operands_start - len(b"parameter(")):
-            return True
-    return False
+    here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
+    return any(doubts.quotes.is_entry_parameter(name, number) is not False for name in dump.values.name[here].tolist())
 
 
 def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:

@@ -10,9 +10,10 @@ from xla_lens.model.findings import Code, Finding, Related, error
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place
+from xla_lens.model.quotes import quote_spans
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo import ArrayShape, parse_shape
-from xla_lens.syntax.instruction_scan import instruction_head, operand_names, tuple_elements
+from xla_lens.syntax.instruction_scan import instruction_head, tuple_elements
 
 # ---------------------------------------------------------------- operands
 
@@ -23,7 +24,7 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if member is None or not len(uses):
         return
     value = taken(dump.value_of_used_value, uses.value)
-    operands, first, count = _operands(dump)
+    operands, first, count = doubts.quotes.operands(np.unique(uses.name))
     is_quoted = first[uses.name] != NONE
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
@@ -42,7 +43,7 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield error(
             Code.OPERAND_MISMATCH,
             text or row_place(member, uses, row),
-            *_quote(dump, member, int(uses.name[row])),
+            *([Related(quote, "instruction")] if (quote := doubts.quotes.place(int(uses.name[row]))) else []),
             what="unknown" if text else "other" if operand[row] != NONE else "none",
             value=dump.value_label(int(value[row])),
             user=dump.label(int(uses.name[row]), NONE),
@@ -74,32 +75,6 @@ def _read_twice(dump: DumpSet, doubts: Doubts, member: Member, value: Column) ->
             )
 
 
-def _operands(dump: DumpSet) -> tuple[Column, Column, Column]:
-    """The operands of all instructions that are quoted and have a use, as numbers of names one after another; and for
-    each name the first of its own, NONE if it is not quoted, and their number.
-    """
-    operands: list[int] = []
-    first, count = np.full(len(dump.names), NONE), np.zeros(len(dump.names), np.int64)
-    data = dump.used.document.data if dump.used else b""
-    for name in np.unique(dump.uses.name).tolist():
-        quoting = dump.quoting(name)
-        if quoting:
-            start, end = (int(column[quoting[0]]) for column in _quotes(dump))
-            names = operand_names(data, start, end)
-            first[name], count[name] = len(operands), len(names)
-            operands.extend(map(dump.name_number, names))
-    return np.array(operands, np.int64), first, count
-
-
-def _quote(dump: DumpSet, member: Member, name: int) -> list[Related]:
-    """The text of an instruction, as a related place."""
-    quoting = dump.quoting(name)
-    if not quoting:
-        return []
-    start, end = (column[quoting[0]] for column in _quotes(dump))
-    return [Related(Place(member, int(start), int(end)), "instruction")]
-
-
 def _unknown_operand(dump: DumpSet, member: Member, name: int, operand: int) -> Place | None:
     """Where an instruction's text has an operand that is nowhere else, None if it has not that many."""
     quoting = dump.quoting(name)
@@ -120,51 +95,38 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if dump.assignment is None or dump.used is None:
         return
     data, text = dump.assignment.document.data, dump.used.document.data
-    start, end = (taken(column, values.used_value) for column in _quotes(dump))
+    start, end = quote_spans(dump)
     known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~doubts.values)
+    rows = values.slice[known]
+    columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
     tuples: dict[int, dict[bytes, bytes]] = {}
-    for value, row, first, last, name, index in zip(
-        known.tolist(),
-        values.slice[known].tolist(),
-        start[known].tolist(),
-        end[known].tolist(),
-        values.name[known].tolist(),
-        values.index[known].tolist(),
-        strict=True,
-    ):
-        shape = data[slices.shape_start[row] : slices.end[row]]
-        if index == NONE:
-            place = text.find(b" = ", first, last) + 3
-            if place > 2 and text.startswith(shape + b" ", place):
-                continue
-        if index > EMPTY_INDEX and name in tuples:
+    for value, shape_start, shape_end, first, last in zip(*(column.tolist() for column in columns), strict=True):
+        shape, index = data[shape_start:shape_end], int(values.index[value])
+        if index > EMPTY_INDEX:
+            name = int(values.name[value])
+            if name not in tuples:
+                whole = doubts.quotes.shape(name) or b""
+                tuples[name] = {key: whole[slice(*part)] for key, part in tuple_elements(whole).items()}
             found = tuples[name].get(dump.indices[index], b"")
         else:
+            place = text.find(b" = ", first, last) + 3
+            if text.startswith(shape + b" ", place) or text.startswith(shape + b"\n", place):
+                continue
             head = instruction_head(text, first, last)
             if head is None:
                 continue
-            whole = text[head.shape_start : head.shape_end]
-            if index > EMPTY_INDEX:
-                parts = tuple_elements(whole)
-                tuples[name] = {key: whole[part_start:part_end] for key, (part_start, part_end) in parts.items()}
-                found = tuples[name].get(dump.indices[index], b"")
-            else:
-                found = whole
+            found = text[head.shape_start : head.shape_end]
         if shape != found:
             yield _shape_finding(dump, doubts, value, shape, found)
-
-
-def _quotes(dump: DumpSet) -> tuple[Column, Column]:
-    return dump.used_values.instruction_start, dump.used_values.instruction_end
 
 
 def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, shape: bytes, found: bytes) -> Finding:
     assert dump.assignment is not None, "its shape is there"
     assert dump.used is not None, "its instruction is quoted"
     doubts.doubt_values(np.array([value]))
-    row, used = int(dump.values.slice[value]), int(dump.values.used_value[value])
+    row = int(dump.values.slice[value])
     slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-    start, end = (int(column[used]) for column in _quotes(dump))
+    start, end = (int(column[value]) for column in quote_spans(dump))
     head = instruction_head(dump.used.document.data, start, end)
     quote = Place(dump.used, head.shape_start, head.shape_end) if head else Place(dump.used, start, end)
     # The size was not changed with the shape: which of them does it fit?
@@ -194,14 +156,15 @@ def size_below_shape(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if dump.assignment is None:
         return
     for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE) & ~doubts.values).tolist():
-        shape = parse_shape(dump.shape(value) or b"")
+        text = dump.shape(value) or b""
+        shape = None if text.startswith(b"(") else parse_shape(text)
         if isinstance(shape, ArrayShape) and not shape.is_split:
             doubts.doubt_values(np.array([value]))
             yield error(
                 Code.SIZE_BELOW_SHAPE,
                 row_place(dump.assignment, dump.slices, int(values.slice[value])),
                 value=dump.value_label(value),
-                shape=(dump.shape(value) or b"").decode("utf-8", "replace"),
+                shape=text.decode("utf-8", "replace"),
                 size_bytes=int(values.size_bytes[value]),
                 shape_bytes=int(logical[value]),
             )

@@ -14,7 +14,6 @@ from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place, used_value_place
 from xla_lens.syntax.columns import NONE, Column, Kind
-from xla_lens.syntax.instruction_scan import instruction_head
 
 
 def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -141,7 +140,7 @@ def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     known = (values.live_range != NONE) & ~doubts.values & ~in_doubt(doubts.names, values.name)
     known &= step[values.name] != NONE
     early_ends = _early_ends(dump, doubts, known, step)
-    wrong_starts = _wrong_starts(dump, known, step)
+    wrong_starts = _wrong_starts(dump, doubts, known, step)
     swapped = _swapped(dump, doubts, known, step, wrong_starts)
     doubts.is_timing_sound &= not wrong_starts and not early_ends
     if swapped:
@@ -212,24 +211,22 @@ _STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collecti
 """What starts a computation, by its name. Those that it leaves out are operations of their own."""
 
 
-def _wrong_starts(dump: DumpSet, known: Marks, step: Column) -> list[int]:
+def _wrong_starts(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[int]:
     moved = np.flatnonzero(known & (dump.values.start_step != step[dump.values.name]))
-    return [value for value in moved.tolist() if _is_wrong_start(dump, value, step)]
+    return [value for value in moved.tolist() if _is_wrong_start(dump, doubts, value, step)]
 
 
-def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
+def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> bool:
     """Whether a value starts where it may not: a parameter starts with its computation, what is computed
     asynchronously at the start of that, all others where their instruction runs.
     """
     start, scheduled = int(dump.values.start_step[value]), int(step[dump.values.name[value]])
     if start == scheduled:
         return False
-    row = int(dump.values.used_value[value])
-    text = dump.instruction_text(row) if row != NONE else None
-    head = instruction_head(text) if text else None
-    if start < scheduled and (head is None or head.opcode == b"parameter"):
+    is_parameter = doubts.quotes.is_parameter(int(dump.values.name[value]))
+    if start < scheduled and is_parameter is not False:
         return False
-    if start > scheduled and head and head.opcode == b"parameter":
+    if start > scheduled and is_parameter:
         return True
     return not (start <= scheduled + 1 and _is_asynchronous(dump, scheduled))
 
@@ -279,6 +276,6 @@ def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_st
         return []
     corrected = step.copy()
     corrected[[first, other]] = step[[other, first]]
-    if _wrong_starts(dump, known, corrected) or _early_ends(dump, doubts, known, corrected):
+    if _wrong_starts(dump, doubts, known, corrected) or _early_ends(dump, doubts, known, corrected):
         return []
     return [first, other] if len(names) == 2 or _early_ends(dump, doubts, known, step) else []
