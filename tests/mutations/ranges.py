@@ -33,8 +33,15 @@ def _starting(view: View) -> list[Line]:
     return [line for line in view.all("range") if _defines_at_its_step(view, line)]
 
 
+_ASYNC = (b"-start", b"-update", b"-done")
+
+
+def _is_async(view: View, name: bytes) -> bool:
+    return (view.opcode(name) or b"").endswith(_ASYNC)
+
+
 def _has_async(view: View) -> bool:
-    return any(quote.opcode.endswith(b"-start") for quote in view.instruction.values())
+    return any(_is_async(view, name) for name in view.instruction)
 
 
 @edit
@@ -58,9 +65,12 @@ def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
 
 @edit
 def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
-    """Two names in the schedule, each of which starts a live range."""
+    """Two names in the schedule, each of which starts a live range. Not both of asynchronous operations, whose parts
+    may start elsewhere.
+    """
     names = {line.text("name") for line in _starting(view)}
-    pair = pick(rng, combinations([line for line in view.all("step") if line["name"] in names], 2))
+    pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
+    pair = pick(rng, (pair for pair in pairs if not all(_is_async(view, line.text("name")) for line in pair)))
     if not pair:
         return None
     places = [Place(line.file, line.start) for line in pair]
@@ -69,12 +79,13 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def max_changed(rng: random.Random, view: View) -> Mutation | None:
-    """Ranges that reach to the end are then past it."""
+    """Ranges that reach to the end are then past it, or those of parameters end before it."""
     if not view.max:
         return None
     last = view.max.number("max")
     new = rng.choice([last + 1, last - 1, last * 2, rng.randrange(last)]) if last else 1
-    return made(view, [put(view.max, "max", new)], [view.max], "schedule-mismatch", "invalid-live-range")
+    also = "invalid-live-range live-range-end"
+    return made(view, [put(view.max, "max", new)], [view.max], "schedule-mismatch", also)
 
 
 @edit
@@ -119,7 +130,7 @@ def _last_use(view: View, line: Line) -> int | None:
         opcode = view.opcode(name)
         if opcode is None or opcode in (b"while", b"call", b"conditional"):
             return None
-        if opcode.startswith(b"async") or opcode.endswith((b"-start", b"-update", b"-done")):
+        if opcode.startswith(b"async") or opcode.endswith(_ASYNC):
             return None
     return max((view.step[name] for name in names if name in view.step), default=None)
 

@@ -20,10 +20,16 @@ def used_value_deleted(rng: random.Random, view: View) -> Mutation | None:
     return made(view, [change], [view.slice[header.key]], "undefined-value")
 
 
-def _reads(view: View, name: bytes, operand: int) -> bool:
-    """Whether the text of an instruction tells that it reads such an operand."""
-    quote = view.instruction.get(name)
-    return quote is not None and operand < len(quote.operands) and quote.operands[operand] is not None
+def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
+    """Another use of the value that reads just so: after the edit, both lines are the same, and nothing tells them
+    apart.
+    """
+    others = view.below(use.parent, "use") if use.parent else []
+    return [
+        line
+        for line in others
+        if line is not use and (line["name"], line.number("operand"), line["index"]) == (name, operand, use["index"])
+    ]
 
 
 @edit
@@ -34,7 +40,8 @@ def operand_number(rng: random.Random, view: View) -> Mutation | None:
         return None
     count = len(view.instruction[use.text("name")].operands)
     number = rng.choice([number for number in range(count + 2) if number != use.number("operand")])
-    return made(view, [put(use, "operand", number)], [use], "operand-mismatch duplicate-use")
+    places = [use, *_same(view, use, use.text("name"), number)]
+    return made(view, [put(use, "operand", number)], places, "operand-mismatch duplicate-use")
 
 
 def _is_live(view: View, line: Line) -> bool:
@@ -56,8 +63,9 @@ def use_renamed(rng: random.Random, view: View) -> Mutation | None:
     names = [name for name in view.step if name in view.instruction and use and name != use["name"]]
     if not use or not names:
         return None
-    changes = [put(use, "name", rng.choice(names))]
-    return made(view, changes, [use], "operand-mismatch duplicate-use", "live-range-end")
+    name = rng.choice(names)
+    places = [use, *_same(view, use, name, use.number("operand"))]
+    return made(view, [put(use, "name", name)], places, "operand-mismatch duplicate-use", "live-range-end")
 
 
 def _later_positions(view: View) -> list[Line]:
