@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
-from xla_lens.model.places import allocation_by_size
+from xla_lens.model.places import report_table_allocation
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo import name_at
 
@@ -249,10 +249,7 @@ def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:
         return Mention(Allocation(allocation), Role.REPORT, start, end) if allocation != NONE else None
     if row == NONE:
         return None
-    if rows.index[row] != NONE:
-        allocation = dump.allocation_row(int(rows.index[row]))
-    else:
-        allocation = allocation_by_size(dump, int(rows.color[row]), int(rows.table[row]))
+    allocation = report_table_allocation(dump, rows, row)
     values = dump.values_of_allocation(allocation) if allocation != NONE else dump.value_of_slice[:0]
     values = values[dump.values.offset[values] == rows.offset[row]]
     if not len(values):

@@ -6,7 +6,7 @@ import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
-from xla_lens.syntax.columns import NONE, Table
+from xla_lens.syntax.columns import NONE, ReportRows, ReportTables, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,13 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
     if dump.live is None or row == NONE:
         return None
     return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
+
+
+def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
+    """The allocation that a table or a row of a report is about, NONE if there is none."""
+    if table.index[row] != NONE:
+        return dump.allocation_row(int(table.index[row]))
+    return allocation_by_size(dump, int(table.color[row]), int(table.table[row]))
 
 
 def allocation_by_size(dump: DumpSet, color: int, place: int) -> int:

@@ -246,8 +246,10 @@ class ReportAllocations(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportSpaces(Table):
-    """The total of a memory space in a report."""
+    """The total of a memory space in a report, below the header that ends at `header_end`."""
 
+    header_start: Column
+    header_end: Column
     color: Column
     size_bytes: Column
     human_start: Column
@@ -271,6 +273,20 @@ class ReportRows(Table):
     size_end: Column
     values: Column
     shapes_start: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportTables(Table):
+    """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on, and `rest` more
+    offsets that are not shown. Of which allocation they are, see there.
+    """
+
+    index: Column
+    color: Column
+    table: Column
+    first_row: Column
+    row_count: Column
+    rest: Column
 
 
 class Section(IntEnum):

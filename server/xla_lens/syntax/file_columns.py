@@ -16,6 +16,7 @@ from xla_lens.syntax.columns import (
     ReportAllocations,
     ReportRows,
     ReportSpaces,
+    ReportTables,
     Schedule,
     Sections,
     Slices,
@@ -52,6 +53,7 @@ class FileColumns:
     report_allocations: ReportAllocations
     report_spaces: ReportSpaces
     report_rows: ReportRows
+    report_tables: ReportTables
     sections: Sections
     unknown_lines: UnknownLines
     other_modules: OtherModules

@@ -11,7 +11,9 @@ class ReportWalk(Walk):
 
     _report_allocation = NONE
     _space = NONE
+    _space_header = (NONE, NONE)
     _report_tables = 0
+    _rest = NONE
 
     def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
         self._report_allocation = self._add_allocation(node)
@@ -35,6 +37,7 @@ class ReportWalk(Walk):
     def visit_memory_space(self, cursor: TreeCursor, node: Node) -> None:
         color = node.child_by_field_name("color")
         self._space = self._integer(color) if color else NONE
+        self._space_header = (node.start_byte, color.end_byte + len(b")")) if color else (NONE, NONE)
         self._report_tables = 0
         self._report_allocation = NONE
         self._visit_section(cursor, node)
@@ -43,11 +46,28 @@ class ReportWalk(Walk):
         size = node.child_by_field_name("size")
         if size:
             human = span(node.child_by_field_name("human_size"))
-            self._tables["report_spaces"].add(node.start_byte, node.end_byte, self._space, self._integer(size), *human)
+            cells = (*self._space_header, self._space, self._integer(size), *human)
+            self._tables["report_spaces"].add(node.start_byte, node.end_byte, *cells)
 
-    def visit_table(self, cursor: TreeCursor, _node: Node) -> None:
+    def visit_table(self, cursor: TreeCursor, node: Node) -> None:
+        first = self._tables["report_rows"].count
+        self._rest = NONE
         self.visit_children(cursor)
+        self._tables["report_tables"].add(
+            node.start_byte,
+            node.end_byte,
+            self._report_allocation,
+            self._space,
+            self._report_tables,
+            first,
+            self._tables["report_rows"].count - first,
+            self._rest,
+        )
         self._report_tables += 1
+
+    def visit_rest(self, _cursor: TreeCursor, node: Node) -> None:
+        count = node.child_by_field_name("count")
+        self._rest = self._integer(count) if count else NONE
 
     def visit_table_row(self, _cursor: TreeCursor, node: Node) -> None:
         fields = [node.child_by_field_name(field) for field in ("cumulative", "size", "offset", "values", "shapes")]

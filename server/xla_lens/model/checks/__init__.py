@@ -13,6 +13,7 @@ from xla_lens.model.checks.doubts import Doubts, no_doubts
 from xla_lens.model.checks.headers import header_shapes, parameter_mismatch
 from xla_lens.model.checks.instructions import (
     operand_mismatch,
+    quote_mismatch,
     shape_mismatch,
     size_below_shape,
 )
@@ -55,6 +56,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     definitions,
     duplicate_positions,
     duplicate_uses,
+    quote_mismatch,
     shape_mismatch,
     size_below_shape,
     operand_mismatch,

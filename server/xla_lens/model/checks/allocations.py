@@ -61,7 +61,7 @@ def kind_conflicts(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         ("none", kind == 0),
         ("excluded", (alone > 1) | ((alone == 1) & others)),
         ("output", has[Kind.OUTPUT] & ~has[Kind.MAYBE_LIVE_OUT]),
-        ("parameter", read_only & (dump.allocations.slice_count > 1)),
+        ("parameter", read_only & (_number_of_values(dump) > 1)),
         ("ranges", has[Kind.THREAD_LOCAL] & _has_live_ranges(dump)),
     )
     for what, is_wrong in conflicts:
@@ -74,6 +74,11 @@ def kind_conflicts(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                 index=int(dump.allocations.index[row]),
             )
     yield from _outputs(dump, doubts, member, np.flatnonzero(has[Kind.OUTPUT]))
+
+
+def _number_of_values(dump: DumpSet) -> Column:
+    placed = dump.values.allocation[dump.values.allocation != NONE]
+    return np.bincount(placed, minlength=len(dump.allocations))
 
 
 def _has_live_ranges(dump: DumpSet) -> Marks:

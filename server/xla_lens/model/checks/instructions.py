@@ -120,6 +120,43 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             yield _shape_finding(dump, doubts, value, shape, found)
 
 
+def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Quotes of one instruction that differ: the values of a tuple all have the same."""
+    used, member = dump.used_values, dump.used
+    if member is None:
+        return
+    data, first = member.document.data, doubts.quotes.rows
+    rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~doubts.used_values)
+    rows = rows[first[used.name[rows]] != rows]
+    rows = rows[np.argsort(used.name[rows], kind="stable")]
+    name, text = NONE, b""
+    columns = (rows, used.name[rows], used.instruction_start[rows], used.instruction_end[rows])
+    for row, number, start, end in zip(*(column.tolist() for column in columns), strict=True):
+        if number != name:
+            name, before = number, int(first[number])
+            text = data[used.instruction_start[before] : used.instruction_end[before]]
+        if (end - start == len(text) and data.startswith(text, start)) or doubts.values[dump.value_of_used_value[row]]:
+            continue
+        doubts.names[number] = True
+        others = dump.quoting(number)
+        is_first_odd = len(others) > 2 and all(dump.instruction_text(one) == data[start:end] for one in others[1:])
+        odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
+        spans = [(int(used.instruction_start[one]), int(used.instruction_end[one])) for one in (odd, right)]
+        places = [Place(member, *span) for span in spans]
+        heads = [instruction_head(data, place.start, place.end) for place in places]
+        shapes = [data[head.shape_start : head.shape_end] if head else b"" for head in heads]
+        yield error(
+            Code.SHAPE_MISMATCH if shapes[0] != shapes[1] else Code.OPERAND_MISMATCH,
+            places[0],
+            Related(places[1], "instruction"),
+            what="quote",
+            value=dump.label(number, NONE),
+        )
+        if is_first_odd:
+            # All others differ from it; once is enough.
+            text = data[start:end]
+
+
 def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, shape: bytes, found: bytes) -> Finding:
     assert dump.assignment is not None, "its shape is there"
     assert dump.used is not None, "its instruction is quoted"

@@ -185,6 +185,8 @@ def _finding(dump: DumpSet, member: Member, code: Code, value: int, step: int) -
 
 def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
     """A parameter that nothing else may be written over lives from the first step to the last."""
+    if not doubts.is_timing_sound:
+        return
     values, last = dump.values, _last_step(dump)
     kind = taken(dump.allocations.kind, values.allocation)
     is_kept = (kind != NONE) & ((kind & int(Kind.PARAMETER)) != 0) & ((kind & int(Kind.MAYBE_LIVE_OUT)) == 0)
@@ -228,7 +230,9 @@ def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> 
         return False
     if start > scheduled and is_parameter:
         return True
-    return not (start <= scheduled + 1 and _is_asynchronous(dump, scheduled))
+    head = doubts.quotes.head(int(dump.values.name[value]))
+    is_start = head is not None and head.opcode.endswith(b"-start")
+    return is_start or start > scheduled + 1 or not _is_asynchronous(dump, scheduled)
 
 
 def _is_asynchronous(dump: DumpSet, step: int) -> bool:
@@ -264,18 +268,20 @@ def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_st
     that is wrong, or not more than one value.
     """
     names = list(dict.fromkeys(dump.values.name[wrong_starts].tolist()))
-    if not 1 <= len(names) <= 2:
-        return []
-    first = names[0]
-    claimed = np.unique(dump.values.start_step[[value for value in wrong_starts if dump.values.name[value] == first]])
-    row = dump.schedule_row(int(claimed[0]))
-    if len(claimed) > 1 or row == NONE:
-        return []
-    other = int(dump.schedule.name[row])
-    if other == first or (len(names) == 2 and other != names[1]):
-        return []
-    corrected = step.copy()
-    corrected[[first, other]] = step[[other, first]]
-    if _wrong_starts(dump, doubts, known, corrected) or _early_ends(dump, doubts, known, corrected):
-        return []
-    return [first, other] if len(names) == 2 or _early_ends(dump, doubts, known, step) else []
+    for first in names if len(names) <= _MOST_MOVED else ():
+        claimed = dump.values.start_step[[value for value in wrong_starts if dump.values.name[value] == first]]
+        row = dump.schedule_row(int(claimed[0]))
+        other = int(dump.schedule.name[row])
+        if row == NONE or other == first or np.any(claimed != claimed[0]):
+            continue
+        corrected = step.copy()
+        corrected[[first, other]] = step[[other, first]]
+        if _wrong_starts(dump, doubts, known, corrected) or _early_ends(dump, doubts, known, corrected):
+            continue
+        if len(names) > 1 or _early_ends(dump, doubts, known, step):
+            return [first, other]
+    return []
+
+
+_MOST_MOVED: Final = 4
+"""Of so many instructions the values start elsewhere where two are swapped: what runs asynchronously moves along."""

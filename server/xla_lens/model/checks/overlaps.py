@@ -6,12 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.checks.allocations import without_layout
 from xla_lens.model.checks.doubts import Doubts
 from xla_lens.model.checks.structure import allocations_before_gaps
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
 from xla_lens.model.memory import Memory
-from xla_lens.model.places import row_place
+from xla_lens.model.places import report_table_allocation, row_place
 from xla_lens.syntax.columns import NONE
 
 
@@ -106,13 +107,38 @@ def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tupl
                     del partners[other]
 
 
-def _oddness(dump: DumpSet, value: int) -> tuple[int, int]:
-    """How little a value's place looks like one that XLA chose. Values of one buffer have one place: one that takes
-    over from another at the same offset, or hands over to one, is where it belongs. And offsets are aligned.
+def _oddness(dump: DumpSet, value: int) -> tuple[int, float]:
+    """How little a value's place looks like the one that XLA chose: first what the memory usage report says, then how
+    well it fits elsewhere. A value that was moved has left a hole of its size.
     """
+    return _reported_oddness(dump, value), -_slack_elsewhere(dump, value)
+
+
+def _reported_oddness(dump: DumpSet, value: int) -> int:
+    """1 if the report has no value of this shape at its offset, -1 if it has one, 0 if it does not tell."""
     values = dump.values
-    here = values.allocation == values.allocation[value]
-    is_same = here & (values.offset == values.offset[value]) & (values.size_bytes == values.size_bytes[value])
-    meets = (values.start_step == values.end_step[value]) | (values.end_step == values.start_step[value])
-    alignment = int(values.offset[value]) & -int(values.offset[value])
-    return -int(np.any(is_same & meets)), -(alignment or 1 << 62)
+    shape = without_layout(dump.shape(value) or b"?")
+    for member in dump.members:
+        rows = member.columns.report_rows
+        for row in np.flatnonzero(rows.offset == values.offset[value]).tolist():
+            if report_table_allocation(dump, rows, row) == values.allocation[value]:
+                return -1 if shape in member.document.data[rows.shapes_start[row] : rows.end[row]] else 1
+    return 0
+
+
+def _slack_elsewhere(dump: DumpSet, value: int) -> float:
+    """How many bytes bigger than a value is the smallest free place for it during its life; infinite if it has none."""
+    values = dump.values
+    size = int(values.size_bytes[value])
+    is_other = (values.allocation == values.allocation[value]) & (values.size_bytes > 0)
+    is_other &= (values.start_step < values.end_step[value]) & (values.start_step[value] < values.end_step)
+    is_other[value] = False
+    others = np.flatnonzero(is_other)
+    others = others[np.argsort(values.offset[others], kind="stable")]
+    ends = np.maximum.accumulate(np.append(0, values.offset[others] + values.size_bytes[others]))
+    starts = np.append(values.offset[others], dump.allocations.size_bytes[values.allocation[value]])
+    holes = starts - ends
+    # Its own place is one, too.
+    own = (ends <= values.offset[value]) & (values.offset[value] < starts)
+    holes = holes[(holes >= size) & ~own]
+    return float(holes.min() - size) if len(holes) else float("inf")

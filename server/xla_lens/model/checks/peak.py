@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts, in_doubt
+from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity, error
 from xla_lens.model.lookup import taken
@@ -28,13 +28,12 @@ def printed_peak(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Find
         doubts.is_timing_sound = False
         yield error(Code.PEAK_STEP_MISMATCH, row_place(member, dump.peaks, 0), step=step, expected=expected)
         step = expected
-    found = list(_list(dump, doubts, member, step))
+    found = list(_list(dump, doubts, member, step)) or list(_order(dump, doubts, member))
     yield from found
-    if not any(finding.facts["what"] in ("missing", "extra") for finding in found):
-        yield from _order(dump, doubts, member, bool(found))
+    if all(finding.facts["what"] == "size" for finding in found):
         yield from _cumulative(dump, member, {finding.place.start for finding in found})
-        if not found:
-            yield from _stack_trace_total(dump, doubts, member)
+    if not found:
+        yield from _stack_trace_total(dump, doubts, member)
     yield from _stack_traces(dump, doubts, member)
     if doubts.is_timing_sound and not np.any(doubts.values):
         yield from _understated(dump, memory, member)
@@ -67,7 +66,7 @@ def _understated(dump: DumpSet, memory: Memory, member: Member) -> Iterator[Find
 def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[Finding]:
     """What is live at the step against what is listed, and the sizes of the list."""
     buffers, ranges = dump.peak_buffers, dump.live_ranges
-    is_indexed = bool(np.any(buffers.index != NONE))
+    is_indexed = int(np.any(buffers.index != NONE))
     value = dump.value_of_live_range
     live = (ranges.start_step <= step) & (step <= ranges.end_step)
     sure = ~in_doubt(doubts.names, ranges.name) & (~in_doubt(doubts.values, value) | (value == NONE))
@@ -76,23 +75,28 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
     expected = _keys(ranges.name, ranges.index, is_indexed)
     listed = _keys(buffers.name, buffers.index, is_indexed)
     left = Counter(key for key, is_here in zip(expected, live.tolist(), strict=True) if is_here)
+    sizes = _sizes(dump, is_indexed)
+    is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
+    is_elsewhere = _is_out_of_place(dump, np.flatnonzero(live), listed, expected)
     extra = []
-    for row, key in enumerate(listed):
+    # Of two rows of one name, the one that has the size and the place is right.
+    for row in np.lexsort((is_elsewhere, is_wrong)).tolist():
+        key = listed[row]
         if left[key] > 0:
             left[key] -= 1
         elif key[0] not in unsure and not doubts.names[key[0]]:
             extra.append(row)
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not doubts.names[key[0]]]
     for row in extra:
-        again = listed.index(listed[row])
+        others = [other for other, key in enumerate(listed) if key == listed[row] and other != row]
         yield error(
             Code.PEAK_LIST_MISMATCH,
             row_place(member, buffers, row),
-            *([Related(row_place(member, buffers, again), "first")] if again < row else []),
+            *(Related(row_place(member, buffers, other), "first") for other in others[:1]),
             what="extra",
             value=dump.label(*listed[row]),
             step=step,
-            is_twice=int(again < row),
+            is_twice=int(len(others) > 0),
         )
     # One that stands for another is one cause.
     if len(missing) > len(extra) and doubts.is_whole(member):
@@ -107,7 +111,34 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
             missing=len(missing),
         )
     if not extra and (not missing or not doubts.is_whole(member)):
-        yield from _sizes(dump, doubts, member, is_indexed=is_indexed)
+        for row in np.flatnonzero(is_wrong & ~in_doubt(doubts.values, dump.value_of_peak_buffer)).tolist():
+            yield error(
+                Code.PEAK_LIST_MISMATCH,
+                row_place(member, buffers, row),
+                what="size",
+                value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
+                size_bytes=int(buffers.size_bytes[row]),
+                expected=int(sizes[row]),
+            )
+
+
+def _is_out_of_place(
+    dump: DumpSet, live: Column, listed: list[tuple[int, int]], expected: list[tuple[int, int]]
+) -> Marks:
+    """For each row of the list whether another value belongs there; none if the list is too long or too short."""
+    if len(live) != len(listed):
+        return np.zeros(len(listed), bool)
+    if np.all(dump.peak_buffers.cumulative_bytes != NONE):
+        sizes = taken(dump.logical_bytes, dump.value_of_live_range)
+        order = [(-int(sizes[row]), _name_and_path(dump, *expected[row]), row) for row in live.tolist()]
+        live = np.array([row for _, _, row in sorted(order)], np.int64)
+    pairs = zip(listed, (expected[row] for row in live.tolist()), strict=True)
+    return np.array([key != wanted for key, wanted in pairs], bool)
+
+
+def _name_and_path(dump: DumpSet, name: int, index: int) -> tuple[bytes, tuple[int, ...]]:
+    path = dump.indices[index].strip(b"{}").split(b",") if index != NONE else []
+    return dump.names[name], tuple(int(number) for number in path if number)
 
 
 def _keys(name: Column, index: Column, is_indexed: int) -> list[tuple[int, int]]:
@@ -116,50 +147,37 @@ def _keys(name: Column, index: Column, is_indexed: int) -> list[tuple[int, int]]
     return list(zip(name.tolist(), indices.tolist(), strict=True))
 
 
-def _sizes(dump: DumpSet, doubts: Doubts, member: Member, *, is_indexed: bool) -> Iterator[Finding]:
-    """Entries without an index have the size of the whole shape of the instruction, others that of the element."""
-    buffers, value = dump.peak_buffers, dump.value_of_peak_buffer
-    sizes = taken(dump.logical_bytes if is_indexed else dump.whole_bytes, value)
-    wrong = (sizes != NONE) & (sizes != buffers.size_bytes) & ~in_doubt(doubts.values, value)
-    for row in np.flatnonzero(wrong).tolist():
-        yield error(
-            Code.PEAK_LIST_MISMATCH,
-            row_place(member, buffers, row),
-            what="size",
-            value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
-            size_bytes=int(buffers.size_bytes[row]),
-            expected=int(sizes[row]),
-        )
+def _sizes(dump: DumpSet, is_indexed: int) -> Column:
+    """The sizes that the list should have, NONE where that is not known. Entries without an index have the size of the
+    whole shape of the instruction, others that of the element.
+    """
+    return taken(dump.logical_bytes if is_indexed else dump.whole_bytes, dump.value_of_peak_buffer)
 
 
-def _order(dump: DumpSet, doubts: Doubts, member: Member, is_found: int) -> Iterator[Finding]:
+def _order(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
     """Lists with sums are sorted by size, name and index; those before are in the order of the live ranges."""
     buffers = dump.peak_buffers
-    if is_found or not len(buffers) or np.any(in_doubt(doubts.names, buffers.name)):
+    if not len(buffers) or np.any(in_doubt(doubts.names, buffers.name)):
         return
     if np.all(buffers.cumulative_bytes != NONE):
         keys = [
-            (-size, dump.names[name], _path(dump.indices[index]) if index != NONE else ())
+            (-size, *_name_and_path(dump, name, index))
             for size, name, index in zip(
                 buffers.size_bytes.tolist(), buffers.name.tolist(), buffers.index.tolist(), strict=True
             )
         ]
-        back = [row for row in range(1, len(keys)) if keys[row] < keys[row - 1]]
+        back = [row for row, (key, sorted_key) in enumerate(zip(keys, sorted(keys), strict=True)) if key != sorted_key]
     else:
         place = taken(dump.values.live_range, dump.value_of_peak_buffer)
-        back = (np.flatnonzero((np.diff(place) < 0) & (place[1:] != NONE)) + 1).tolist()
+        back = np.flatnonzero(place != np.sort(place)).tolist() if np.all(place != NONE) else []
     for row in back[:1]:
         yield error(
             Code.PEAK_LIST_MISMATCH,
             row_place(member, buffers, row),
-            Related(row_place(member, buffers, row - 1), "before"),
+            *(Related(row_place(member, buffers, other), "displaced") for other in back[1 : 1 + MAXIMUM_RELATED]),
             what="order",
             value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
         )
-
-
-def _path(index: bytes) -> tuple[int, ...]:
-    return tuple(int(number) for number in index.strip(b"{}").split(b",") if number)
 
 
 def _cumulative(dump: DumpSet, member: Member, found: set[int]) -> Iterator[Finding]:

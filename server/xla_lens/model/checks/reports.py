@@ -12,21 +12,65 @@ from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, error, warning
 from xla_lens.model.members import Member
-from xla_lens.model.places import Place, allocation_by_size, row_place
+from xla_lens.model.places import Place, report_table_allocation, row_place
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.human_sizes import human_size
 
 
 def report_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """What a report tells else than the allocations do."""
+    """What a report tells else than the allocations do, and whether its end is missing."""
     for member in dump.members:
         if member.kind is MemberKind.MEMORY_USAGE_REPORT:
             yield from _human_sizes(member)
-            if doubts.is_whole(dump.assignment) and not np.any(dump.allocations.index == NONE):
-                yield from _totals(dump, doubts, member)
-                yield from _allocations(dump, doubts, member)
-                yield from _tables(dump, doubts, member)
+            if doubts.is_whole(dump.assignment) and not np.any(doubts.allocations):
+                yield from _against_allocations(dump, doubts, member)
+
+
+def _against_allocations(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+    # What follows is told by order: one that is not where it belongs hides what comes after.
+    found = list(_spaces(dump, member)) or list(_allocations(dump, member))
+    if not found and doubts.is_whole(member) and not np.any(doubts.values) and _is_cut(dump, member):
+        doubts.broken.add(id(member))
+        end = member.document.content_end
+        last_line = member.document.line_span(member.document.row(end))[0]
+        found.append(error(Code.TRUNCATED_DUMP, Place(member, last_line, end), what="tables"))
+    yield from found
+    yield from _totals(dump, member)
+    if all(finding.code is Code.TRUNCATED_DUMP for finding in found):
+        yield from _tables(dump, doubts, member)
+
+
+def _spaces(dump: DumpSet, member: Member) -> Iterator[Finding]:
+    """One part for each memory space, by colour."""
+    spaces = member.columns.report_spaces
+    expected = np.unique(dump.allocations.color)
+    for row, color in enumerate(spaces.color.tolist()):
+        if row >= len(expected) or color != expected[row]:
+            place = Place(member, int(spaces.header_start[row]), int(spaces.header_end[row]))
+            belongs = int(expected[row]) if row < len(expected) else NONE
+            yield error(Code.REPORT_MISMATCH, place, what="color", color=color, expected=belongs)
+            return
+
+
+_MOST_SHOWN: Final = 50
+"""Of so many allocations at least a report shows each, of more all but the smallest (MemoryUsageReport)."""
+
+
+def _is_cut(dump: DumpSet, member: Member) -> bool:
+    """Whether rows, tables or memory spaces are missing at the end of a report."""
+    columns, colors = member.columns, dump.allocations.color
+    tables = columns.report_tables
+    if len(tables) and tables.rest[-1] == NONE and tables.end[-1] >= member.document.content_end:
+        values = dump.values_of_allocation(report_table_allocation(dump, tables, len(tables) - 1))
+        if tables.row_count[-1] < len(np.unique(dump.values.offset[values])):
+            return True
+    if len(columns.report_spaces):
+        color = columns.report_spaces.color[-1]
+        here = int((colors == color).sum())
+        return bool(color < colors.max(initial=NONE)) or int((tables.color == color).sum()) < min(here, _MOST_SHOWN)
+    listed = columns.report_allocations.cumulative_start == NONE
+    return len(columns.totals) > 0 and int(listed.sum()) < len(dump.allocations)
 
 
 def _human_sizes(member: Member) -> Iterator[Finding]:
@@ -44,11 +88,9 @@ def _human_sizes(member: Member) -> Iterator[Finding]:
                 )
 
 
-def _totals(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _totals(dump: DumpSet, member: Member) -> Iterator[Finding]:
     """The total of all allocations, and that of each memory space."""
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
-    if np.any(doubts.allocations):
-        return
     for row, total in enumerate(member.columns.totals.size_bytes.tolist()):
         if total != sum(sizes.tolist()):
             place = row_place(member, member.columns.totals, row)
@@ -56,7 +98,7 @@ def _totals(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
     spaces = member.columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
-        if total != reserved:
+        if np.any(colors == color) and total != reserved:
             place = row_place(member, spaces, row)
             yield error(Code.REPORT_MISMATCH, place, what="space", color=color, printed=total, expected=reserved)
 
@@ -65,59 +107,70 @@ _SIZE: Final = re.compile(rb"size -?\d+")
 _ADDRESS: Final = re.compile(rb"^(allocation \d+: )0x[0-9a-f]+, ")
 
 
-def _allocations(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
-    """The lists of allocations: their headers, and the sums of the list by size."""
+def _allocations(dump: DumpSet, member: Member) -> Iterator[Finding]:
+    """The two lists of allocations, both the biggest first."""
+    table = member.columns.report_allocations
+    is_by_size = table.cumulative_start != NONE
+    order = np.lexsort((dump.allocations.index, -dump.allocations.size_bytes))
+    for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
+        cumulative = 0
+        for row, allocation in zip(rows.tolist(), [*order.tolist(), *[NONE] * len(rows)], strict=False):
+            expected = int(dump.allocations.index[allocation]) if allocation != NONE else NONE
+            if table.index[row] != expected:
+                facts = {"allocation": int(table.index[row]), "expected": expected}
+                yield error(Code.REPORT_MISMATCH, row_place(member, table, row), what="allocation", **facts)
+                break
+            cumulative += int(dump.allocations.size_bytes[allocation])
+            yield from _allocation(dump, member, row, allocation, cumulative)
+
+
+def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumulative: int) -> Iterator[Finding]:
+    """A header, which is that of the allocation with another size; and the sums before it."""
     table, data = member.columns.report_allocations, member.document.data
     if dump.assignment is None:
         return
-    source, sizes = dump.assignment.document.data, dump.allocations.size_bytes
-    total = sum(sizes.tolist())
-    seen: set[tuple[int, bool]] = set()
-    cumulative = 0
-    for row, index in enumerate(table.index.tolist()):
-        place, allocation = row_place(member, table, row), dump.allocation_row(index)
-        is_by_size = bool(table.cumulative_start[row] != NONE)
-        if allocation == NONE or (index, is_by_size) in seen:
-            what = "unknown" if allocation == NONE else "twice"
-            yield error(Code.REPORT_MISMATCH, place, what=what, allocation=index)
-            return
-        seen.add((index, is_by_size))
-        cumulative += int(sizes[allocation]) if is_by_size else 0
-        if doubts.allocations[allocation]:
-            continue
-        related = Related(row_place(dump.assignment, dump.allocations, allocation), "allocation")
-        header = source[dump.allocations.start[allocation] : dump.allocations.end[allocation]]
-        human = b"size " + human_size(int(sizes[allocation]))
-        expected = _SIZE.sub(human.replace(b"\\", b""), _ADDRESS.sub(rb"\1", header), count=1)
-        if data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
-            yield error(Code.REPORT_MISMATCH, place, related, what="header", allocation=index, expected=_text(expected))
-        elif is_by_size and not np.any(doubts.allocations):
-            sums = (
-                ("cumulative", table.cumulative_start, table.cumulative_end, cumulative),
-                ("rest", table.remaining_start, table.remaining_end, total - cumulative),
-            )
-            for what, start, end, value in sums:
-                printed = data[start[row] : end[row]]
-                if printed != human_size(value):
-                    span = Place(member, int(start[row]), int(end[row]))
-                    facts = {"printed": _text(printed), "expected": _text(human_size(value))}
-                    yield error(Code.REPORT_MISMATCH, span, related, what=what, allocation=index, **facts)
+    sizes = dump.allocations.size_bytes
+    related = Related(row_place(dump.assignment, dump.allocations, allocation), "allocation")
+    start, end = int(dump.allocations.start[allocation]), int(dump.allocations.end[allocation])
+    header = _ADDRESS.sub(rb"\1", dump.assignment.document.data[start:end])
+    expected = _SIZE.sub(b"size " + human_size(int(sizes[allocation])), header, count=1)
+    facts: dict[str, int | str] = {"allocation": int(dump.allocations.index[allocation])}
+    if data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
+        place = row_place(member, table, row)
+        yield error(Code.REPORT_MISMATCH, place, related, what="header", expected=_text(expected), **facts)
+        return
+    sums = (
+        ("cumulative", table.cumulative_start, table.cumulative_end, cumulative),
+        ("rest", table.remaining_start, table.remaining_end, sum(sizes.tolist()) - cumulative),
+    )
+    for what, first, last, size in sums if table.cumulative_start[row] != NONE else ():
+        printed, wanted = data[first[row] : last[row]], human_size(size)
+        if printed != wanted:
+            place = Place(member, int(first[row]), int(last[row]))
+            facts |= {"printed": _text(printed), "expected": _text(wanted)}
+            yield error(Code.REPORT_MISMATCH, place, related, what=what, **facts)
 
 
 # ---------------------------------------------------------------- the tables of an allocation
 
 
 def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
-    rows = member.columns.report_rows
-    tables = np.stack((rows.color, rows.index, rows.table))
-    starts = np.flatnonzero(np.append(True, np.any(np.diff(tables) != 0, axis=0)))[: len(rows)]
-    for group in np.split(np.arange(len(rows)), starts[1:]) if len(rows) else ():
-        color, index, number = (int(cell) for cell in tables[:, group[0]])
-        allocation = dump.allocation_row(index) if index != NONE else allocation_by_size(dump, color, number)
-        if allocation != NONE:
-            values = dump.values_of_allocation(allocation)
-            if not doubts.allocations[allocation] and not np.any(in_doubt(doubts.values, values)):
-                yield from _table(dump, member, group, allocation)
+    tables = member.columns.report_tables
+    for table in range(len(tables)):
+        allocation = report_table_allocation(dump, tables, table)
+        if allocation == NONE:
+            continue
+        values = dump.values_of_allocation(allocation)
+        if np.any(in_doubt(doubts.values, values)):
+            continue
+        first, count = int(tables.first_row[table]), int(tables.row_count[table])
+        found = list(_table(dump, member, np.arange(first, first + count), allocation))
+        yield from found
+        shown, rest = len(np.unique(dump.values.offset[values])), max(int(tables.rest[table]), 0)
+        if not found and doubts.is_whole(member) and count + rest != shown:
+            place = row_place(member, tables, table)
+            facts = {"printed": count + rest, "expected": shown, "allocation": int(dump.allocations.index[allocation])}
+            yield error(Code.REPORT_MISMATCH, place, what="rows", **facts)
 
 
 def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Iterator[Finding]:

@@ -132,7 +132,7 @@ def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 def _is_held(dump: DumpSet) -> Marks:
     """For each name whether it is scheduled, or a value has a position there."""
     is_held: Marks = dump.schedule_row_of_name != NONE
-    is_held[dump.positions.name] = True
+    is_held[dump.positions.name] = is_held[dump.values.name] = True
     return is_held
 
 
@@ -166,13 +166,14 @@ def _unknown_instruction(dump: DumpSet, doubts: Doubts, name: int, places: list[
 
 
 def _renamed_step(dump: DumpSet, name: int) -> int:
-    """The row of the schedule that may have had a name: there a value of that name starts, and the instruction that is
-    there has to do with nothing. NONE if there is none.
+    """The row of the schedule that may have had a name: the instruction that is there has to do with nothing, and a
+    value of that name starts there. NONE if there is none.
     """
-    starts = dump.live_ranges.start_step[dump.live_ranges.name == name]
-    row = dump.schedule_row(int(starts.max())) if len(starts) else NONE
-    if row == NONE:
-        return NONE
-    found = int(dump.schedule.name[row])
-    others = (dump.live_ranges.name, dump.positions.name, dump.uses.name, dump.peak_buffers.name)
-    return NONE if any(np.any(names == found) for names in others) else row
+    is_mentioned = np.zeros(len(dump.names), bool)
+    for table in (dump.live_ranges, dump.positions, dump.uses, dump.peak_buffers, dump.slices):
+        is_mentioned[table.name] = True
+    idle = np.flatnonzero(~is_mentioned[dump.schedule.name])
+    starts = np.isin(dump.schedule.step[idle], dump.live_ranges.start_step[dump.live_ranges.name == name])
+    # A parameter starts with its computation, not where it stands.
+    found = idle[starts] if starts.any() else idle
+    return int(found[0]) if len(found) == 1 else NONE

@@ -155,7 +155,8 @@ def _missing_slices(dump: DumpSet, member: Member) -> str | None:
     missing = dump.used_values.id[~np.isin(dump.used_values.id, slices.id)]
     missing = missing[missing != NONE]
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
-    return "slices" if len(missing) and missing.min() > last else None
+    # A single one may have been taken out.
+    return "slices" if len(missing) > 1 and missing.min() > last else None
 
 
 def _missing_values(dump: DumpSet, member: Member) -> str | None:
@@ -165,7 +166,7 @@ def _missing_values(dump: DumpSet, member: Member) -> str | None:
     is_quoted = values.instruction_start != NONE
     if not values.position_count[-1] or (is_quoted.any() and not is_quoted[-1]):
         return "value"
-    if len(dump.slices) and dump.slices.id.max() > values.id.max():
+    if (dump.slices.id > values.id.max()).sum() > 1:
         return "values"
     # Releases that quote instructions print live ranges.
     if member.kind is MemberKind.BUFFER_ASSIGNMENT and is_quoted.any() and dump.live is None:
@@ -188,16 +189,29 @@ def _missing_live_ranges(dump: DumpSet, member: Member) -> str | None:
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
         is_said = _NO_PEAK in member.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
         return None if is_said or not _is_last(member, Section.LIVE_RANGES) else "peak"
-    if len(columns.peaks) and _is_last(member, Section.PEAK):
-        step, ranges = columns.peaks.step[0], columns.live_ranges
-        live = (ranges.start_step <= step) & (step <= ranges.end_step)
-        if columns.peaks.buffer_count[0] < live.sum():
-            return "peak"
+    if len(columns.peaks) and _is_last(member, Section.PEAK) and _is_peak_cut(dump):
+        return "peak"
     if len(columns.stack_traces) and _is_last(member, Section.STACK_TRACES):
-        # Each byte of the list is somewhere in the tree.
-        listed, found = columns.peak_buffers.size_bytes.sum(), columns.stack_traces.current_bytes.sum()
-        return "stack traces" if found < listed else None
+        # The last row tells that bytes remain, and all rows up to there agree.
+        total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
+        left = total - tree.current_bytes.sum()
+        return "stack traces" if left > 0 and left == tree.remaining_bytes[-1] else None
     return None
+
+
+def _is_peak_cut(dump: DumpSet) -> bool:
+    """Whether the list of the peak is the beginning of what is live there. Where one is missing it was taken out."""
+    ranges, buffers, step = dump.live_ranges, dump.peak_buffers, dump.peaks.step[0]
+    live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
+    missing = len(live) - len(buffers)
+    if missing < 2:
+        return False
+    if np.any(buffers.cumulative_bytes == NONE):
+        # In the order of the live ranges.
+        return bool(np.array_equal(ranges.name[live[: len(buffers)]], buffers.name))
+    # The biggest first.
+    sizes = np.sort(dump.logical_bytes[dump.value_of_live_range[live]])[::-1]
+    return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
 def _is_last(member: Member, section: Section) -> bool:
