@@ -22,6 +22,9 @@ def duplicate_allocations(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     index = dump.allocations.index
     if dump.assignment is None:
         return
+    # The allocation before a gap may have got the values of those whose headers are missing.
+    before_gaps = allocations_before_gaps(dump)
+    doubts.allocations[before_gaps[before_gaps != NONE]] = True
     rows = np.arange(len(index))
     first = first_rows(index, index, rows)
     for row in np.flatnonzero((first != rows) & (index != NONE)).tolist():
@@ -154,7 +157,6 @@ def slices_out_of_bounds(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     known = np.flatnonzero(slices.allocation != NONE)
     row_allocation = slices.allocation[known]
     known = known[(allocations.index[row_allocation] != NONE) & ~doubts.allocations[row_allocation]]
-    known = known[~np.isin(slices.allocation[known], allocations_before_gaps(dump))]
     allocation = slices.allocation[known]
     end = slices.offset[known] + slices.size_bytes[known]
     outside = (end > allocations.size_bytes[allocation]) | (slices.offset[known] < 0) | (slices.size_bytes[known] < 0)

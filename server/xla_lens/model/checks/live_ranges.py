@@ -256,7 +256,7 @@ def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> li
     for early in np.flatnonzero(known & (values.end_step < last_use)).tolist():
         end = values.end_step[early]
         same = (values.allocation == values.allocation[early]) & (values.offset == values.offset[early])
-        follows = same & ((values.start_step == end) | (values.start_step == end + 1))
+        follows = same & ((values.start_step == end) | (values.start_step == end + 1) | (values.start_step == NONE))
         follows[early] = False
         if not follows.any() and not is_passed_on(dump, early):
             found.append((early, int(last_use[early])))
@@ -276,7 +276,10 @@ def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_st
             continue
         corrected = step.copy()
         corrected[[first, other]] = step[[other, first]]
-        if _wrong_starts(dump, doubts, known, corrected) or _early_ends(dump, doubts, known, corrected):
+        left = np.array(_wrong_starts(dump, doubts, known, corrected), np.int64)
+        # What is computed asynchronously starts one step later; which step that is was swapped.
+        left = left[dump.values.start_step[left] != corrected[dump.values.name[left]] + 1]
+        if len(left) or _early_ends(dump, doubts, known, corrected):
             continue
         if len(names) > 1 or _early_ends(dump, doubts, known, step):
             return [first, other]

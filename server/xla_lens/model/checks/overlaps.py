@@ -8,7 +8,6 @@ import numpy as np
 
 from xla_lens.model.checks.allocations import without_layout
 from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.checks.structure import allocations_before_gaps
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
 from xla_lens.model.memory import Memory
@@ -53,11 +52,13 @@ def _opcode(dump: DumpSet, name: int) -> str | None:
 
 
 def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
-    """One finding for each value that is where it should not be, with all that it shares bytes with."""
+    """One finding for each value that is where it should not be, with all that it shares bytes with. Where nothing
+    tells which of two it is, both have one.
+    """
     if dump.assignment is None:
         return
     values = dump.values
-    unsure = set(allocations_before_gaps(dump).tolist()) | set(np.flatnonzero(doubts.allocations).tolist())
+    unsure = set(np.flatnonzero(doubts.allocations).tolist())
     collisions = [
         pair
         for pair in memory.collisions
@@ -100,6 +101,8 @@ def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tupl
         value = max(candidates, key=lambda one: (_oddness(dump, one), candidates.index(one) == 0))
         others = partners.pop(value)
         yield value, others
+        if len(others) == 1 and partners[others[0]] == [value] and not _is_told(dump, value, others[0]):
+            yield others[0], [value]
         for other in others:
             if other in partners:
                 partners[other].remove(value)
@@ -112,6 +115,12 @@ def _oddness(dump: DumpSet, value: int) -> tuple[int, float]:
     well it fits elsewhere. A value that was moved has left a hole of its size.
     """
     return _reported_oddness(dump, value), -_slack_elsewhere(dump, value)
+
+
+def _is_told(dump: DumpSet, value: int, other: int) -> bool:
+    """Whether it is sure which of two values is odd. How well they fit elsewhere only tells if one does not at all."""
+    (reported, fit), (other_reported, other_fit) = _oddness(dump, value), _oddness(dump, other)
+    return reported != other_reported or (fit == float("-inf")) != (other_fit == float("-inf"))
 
 
 def _reported_oddness(dump: DumpSet, value: int) -> int:

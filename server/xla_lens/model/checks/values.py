@@ -48,6 +48,8 @@ def order_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     )
     for member, table, group in tables:
         is_back = (np.diff(table.id) < 0) & (np.diff(group) == 0) & (table.id[1:] != NONE)
+        if member is dump.assignment and table is dump.slices:
+            is_back &= ~in_doubt(doubts.allocations, group[1:])
         for row in np.flatnonzero(is_back).tolist():
             value, before = (dump.value_of_id(int(table.id[place])) for place in (row + 1, row))
             if member and not doubts.values[value] and not doubts.values[before]:
