@@ -13,6 +13,7 @@ import numpy as np
 
 from xla_lens.model.lookup import first_rows, found, taken
 from xla_lens.model.members import Member
+from xla_lens.model.values import Values
 from xla_lens.syntax.columns import (
     NONE,
     Allocations,
@@ -30,36 +31,12 @@ from xla_lens.syntax.columns import (
     Uses,
 )
 from xla_lens.syntax.file_names import MemberKind
-from xla_lens.syntax.hlo import Instruction, parse_instruction
+from xla_lens.syntax.hlo import Instruction, byte_sizes, parse_instruction
 
 _KEPT_INSTRUCTIONS = 1024
 
 EMPTY_INDEX = 0
 """The number of the index `{}`, in a file and in a set."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Values:
-    """One row a value, by id. `slice`, `used_value` and `live_range` are rows of those tables; a value that one of them
-    lacks has NONE there, and in the columns that come from it. `index` is NONE where the instruction has no tuple
-    shape.
-    """
-
-    id: Column
-    name: Column
-    index: Column
-    slice: Column
-    used_value: Column
-    live_range: Column
-    allocation: Column
-    color: Column
-    offset: Column
-    size_bytes: Column
-    start_step: Column
-    end_step: Column
-
-    def __len__(self) -> int:
-        return len(self.id)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +187,27 @@ class DumpSet:
             return None
         return self.assignment.document.data[self.slices.shape_start[row] : self.slices.end[row]]
 
+    @cached_property
+    def logical_bytes(self) -> Column:
+        """For each value the bytes of its shape, without padding. NONE if that is not known."""
+        data, slices = self.assignment.document.data if self.assignment else b"", self.slices
+        spans = zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True)
+        return taken(byte_sizes(data[start:end] for start, end in spans), self.values.slice)
+
+    @cached_property
+    def whole_bytes(self) -> Column:
+        """For each value the bytes of the whole shape of its instruction: of an element of a tuple those of the tuple,
+        its table of pointers. NONE if that is not known.
+        """
+        values = self.values
+        top = self.values_at(values.name, np.full(len(values), EMPTY_INDEX))
+        is_whole = (top != NONE) & (values.name[top] == values.name) & (values.index[top] <= EMPTY_INDEX)
+        sizes = np.where(is_whole, taken(self.logical_bytes, top), NONE)
+        names, which = np.unique(values.name[sizes == NONE], return_inverse=True)
+        texts = (self._quoted(name) or b"" for name in names.tolist())
+        sizes[sizes == NONE] = byte_sizes(text.partition(b" = ")[2] for text in texts)[which]
+        return sizes
+
     # ------------------------------------------------------------ names
 
     @cached_property
@@ -296,10 +294,13 @@ class DumpSet:
         if name not in parsed:
             if len(parsed) >= _KEPT_INSTRUCTIONS:
                 parsed.clear()
-            quoting = self.quoting(name)
-            text = self.instruction_text(quoting[0]) if quoting else None
+            text = self._quoted(name)
             parsed[name] = parse_instruction(text) if text else None
         return parsed[name]
+
+    def _quoted(self, name: int) -> bytes | None:
+        quoting = self.quoting(name)
+        return self.instruction_text(quoting[0]) if quoting else None
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction | None]:
