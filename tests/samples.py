@@ -73,6 +73,15 @@ def analysis_of(path: Path) -> Analysis:
     return analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
 
 
+def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
+    """The analyses of the full collection by their files, one at a time; the big ones are unpacked below a folder."""
+    big = big_dumps(folder)
+    for fact in facts(SHARED_DUMPS):
+        path = SHARED_DUMPS / fact["file"]
+        # Not through the cache of `analysis_of`: all of these together are big.
+        yield fact["file"], analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
+
+
 def member(text: bytes, kind: MemberKind = MemberKind.BUFFER_ASSIGNMENT) -> Member:
     """A file with a text."""
     document = Document(text)

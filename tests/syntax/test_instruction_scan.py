@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import SHARED_DUMPS, analysis_of, assignments, big_dumps, facts, needs_shared_dumps
+from samples import all_analyses, analysis_of, assignments, needs_shared_dumps
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.syntax.hlo import TupleShape, parse_instruction, parse_shape
 from xla_lens.syntax.instruction_scan import instruction_head, op_name_of, operand_names, tuple_elements
@@ -57,12 +57,9 @@ def test_instructions_of_real_dumps(path: Path) -> None:
 
 @needs_shared_dumps
 def test_instructions_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
     checked = 0
-    for fact in facts(SHARED_DUMPS):
-        path = SHARED_DUMPS / fact["file"]
-        dump = analysis_of.__wrapped__(path if path.is_file() else big / fact["file"]).dump
-        for text in _texts(dump, 1000):
+    for _, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
+        for text in _texts(analysis.dump, 1000):
             _check(text)
             checked += 1
     assert checked > 14_000

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.memory import MemorySpace, live_values
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind, module_name
 
 
@@ -139,25 +139,12 @@ def _space(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> Sp
     )
 
 
-_KINDS: Final = (
-    (Kind.PARAMETER, "parameter"),
-    (Kind.CONSTANT, "constant"),
-    (Kind.THREAD_LOCAL, "thread-local"),
-    (Kind.PREALLOCATED_TEMP, "temp"),
-    (Kind.OUTPUT | Kind.MAYBE_LIVE_OUT, "output"),
-)
-"""What allocations are for. The first that fits counts: a donated parameter that holds an output is a parameter."""
-
-
 def _kinds(dump: DumpSet, color: int) -> Iterator[KindTotal]:
-    left = dump.allocations.color == color
-    for kind, name in _KINDS:
-        here = left & ((dump.allocations.kind & int(kind)) != 0)
-        left = left & ~here
+    kinds = allocation_kinds(dump)
+    for kind, name in enumerate(KIND_NAMES):
+        here = (dump.allocations.color == color) & (kinds == kind)
         if here.any():
             yield KindTotal(name, int(here.sum()), sum(dump.allocations.size_bytes[here].tolist()))
-    if left.any():
-        yield KindTotal("other", int(left.sum()), sum(dump.allocations.size_bytes[left].tolist()))
 
 
 def live_set(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> LiveSet:

@@ -88,7 +88,8 @@ class Memory:
 
 def live_values(dump: DumpSet, step: int) -> Column:
     """The values live at a step, with or without a place in an allocation, by id."""
-    return np.flatnonzero((dump.values.start_step <= step) & (step <= dump.values.end_step))
+    starts, ends = dump.values.start_step, dump.values.end_step
+    return np.flatnonzero((starts != NONE) & (starts <= step) & (step <= ends))
 
 
 def placed_values(dump: DumpSet) -> Column:

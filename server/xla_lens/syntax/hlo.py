@@ -18,8 +18,9 @@ from xla_lens.syntax.tree import parse_hlo
 class ArrayShape:
     """A dense array, `token[]` or `opaque[]`. A bounded dynamic dimension has its bound, an unbounded one is None.
 
-    `tiles`, the memory space `S(n)` and the bits an element is packed into, `E(n)`, are those of the layout;
-    `is_split` tells a layout that is split between cores, `SC(...)`.
+    `tiles`, the memory space `S(n)`, the bits an element is packed into, `E(n)`, and the number of elements whose
+    multiple a tiled array takes, `L(n)`, are those of the layout; `is_split` tells a layout that is split between
+    cores, `SC(...)`. `is_dynamic` tells a dimension that is `<=n` or unbounded.
     """
 
     type: str
@@ -28,18 +29,24 @@ class ArrayShape:
     tiles: tuple[tuple[int | None, ...], ...]
     memory_space: int
     element_bits: int | None
+    tail_alignment: int | None
     is_split: bool
+    is_dynamic: bool
 
     @property
     def byte_size(self) -> int | None:
         """ShapeUtil::ByteSizeOf: the bytes of the elements alone, without padding. None if a dimension is unbounded or
         the type is unknown.
         """
-        bits = _element_bits(self.type)
+        bits = self.bits
         if bits is None or None in self.dimensions:
             return None
-        elements = math.prod(dimension for dimension in self.dimensions if dimension is not None)
-        return math.ceil(elements * (self.element_bits or bits) / 8)
+        return -(-math.prod(dimension for dimension in self.dimensions if dimension is not None) * bits // 8)
+
+    @property
+    def bits(self) -> int | None:
+        """The bits of an element: as many as the layout packs it into, or whole bytes. None if the type is unknown."""
+        return self.element_bits or _element_bits(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,20 +182,23 @@ def _shape(node: Node, text: bytes) -> Shape | None:
 def _array_shape(node: Node, text: bytes) -> ArrayShape:
     layout = node.child_by_field_name("layout")
     order = layout.child_by_field_name("minor_to_major") if layout else None
+    dimensions = node.child_by_field_name("dimensions")
     return ArrayShape(
         type=_field_text(node, "type", text) or "",
-        dimensions=tuple(_integers(node.child_by_field_name("dimensions"), text)),
+        dimensions=tuple(_integers(dimensions, text)),
         minor_to_major=tuple(_known(_integers(order, text))) if order else (),
         tiles=tuple(tuple(_integers(tile, text)) for tile in layout.children_by_field_name("tile")) if layout else (),
         memory_space=_field_number(layout, "memory_space", text) or 0,
         element_bits=_field_number(layout, "element_bits", text),
+        tail_alignment=_field_number(layout, "tail_padding_alignment", text),
         is_split=bool(layout and layout.child_by_field_name("split")),
+        is_dynamic=any(mark in _part(dimensions, text) for mark in (b"<=", b"?")),
     )
 
 
 def _integers(node: Node | None, text: bytes) -> Iterator[int | None]:
     """The comma separated numbers between the brackets of a node; None for `?` and `*`."""
-    for number in re.findall(rb"[^][(){},\s]+", text[node.start_byte : node.end_byte] if node else b""):
+    for number in re.findall(rb"[^][(){},\s]+", _part(node, text)):
         digits = number.removeprefix(b"<=")
         yield int(digits) if digits.lstrip(b"-").isdigit() else None
 
@@ -259,6 +269,10 @@ def _number(value: str | None) -> int | None:
 
 def _bare(name: bytes) -> bytes:
     return name.removeprefix(b"%")
+
+
+def _part(node: Node | None, text: bytes) -> bytes:
+    return text[node.start_byte : node.end_byte] if node else b""
 
 
 def _text(node: Node, text: bytes) -> str:

@@ -70,6 +70,7 @@ def operands_of(text: bytes, head: InstructionHead, start: int = 0, end: int | N
 
 
 _METADATA: Final = b", metadata={"
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _FIELD: Final = re.compile(rb'\s*([A-Za-z_][A-Za-z0-9_.-]*)=("(?:[^"\\]|\\.)*+"|[^\s{}()\[\]",=%]++)', re.DOTALL)
 
 
@@ -80,8 +81,10 @@ def op_name_of(text: bytes, head: InstructionHead, start: int = 0, end: int | No
     if place < 0:
         return None
     before = text[head.operands_start : place]
+    if b'"' in before:
+        before = _STRING.sub(b"", before)
     if b'"' in before or before.count(b"{") != before.count(b"}"):
-        # It may stand in a string, or inside of a backend configuration.
+        # It stands in a string, or inside of a backend configuration.
         instruction = parse_instruction(text[start:end])
         return instruction.op_name if instruction else None
     place += len(_METADATA)
