@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from samples import SHARED_DUMPS, analysis_of, analysis_of_text, assignments, facts, needs_shared_dumps
+from samples import SHARED_DUMPS, analysis_of, analysis_of_text, assignments, facts, needs_shared_dumps, slots_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory import covering
 from xla_lens.model.next_peak import next_peaks
@@ -50,29 +50,15 @@ def test_next_peaks_of_all_dumps() -> None:
             _check(analysis_of.__wrapped__(path), 10)
 
 
-def dump_text(slots: list[tuple[int, int, int, int, int]]) -> str:
-    """A dump with slots: the allocation, offset, size, start step and length in steps of each value."""
-    text = "BufferAssignment:\n"
-    for allocation in sorted({slot[0] for slot in slots}):
-        text += f"allocation {allocation}: size 99, preallocated-temp:\n"
-        for number, (where, offset, size, *_) in enumerate(slots):
-            if where == allocation:
-                text += f" value: <{number} v{number} @0> (size={size},offset={offset}): u8[{size}]{{0}}\n"
-    text += "\nTotal bytes used: 99 (99B)\n\nUsed values:\n\n\nHloLiveRange (max 30):\n  InstructionSequence:\n"
-    text += "".join(f"    {number}:v{number}\n" for number in range(len(slots))) + "  BufferLiveRange:\n"
-    return text + "".join(
-        f"    v{number}{{}}:{start}-{start + length}\n" for number, (*_, start, length) in enumerate(slots)
-    )
-
-
-SLOTS = st.lists(
+_SLOTS = st.lists(
     st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(1, 6), st.integers(0, 9), st.integers(0, 5)),
     min_size=1,
     max_size=10,
 )
 
 
-@given(SLOTS)
+@settings(deadline=None)
+@given(_SLOTS)
 def test_next_peaks_of_any_slots(slots: list[tuple[int, int, int, int, int]]) -> None:
-    _check(analysis_of_text(dump_text(slots)), 99)
-    _check(analysis_of_text(dump_text(slots)), 99, is_all=True)
+    _check(analysis_of_text(slots_text(slots)), 99)
+    _check(analysis_of_text(slots_text(slots)), 99, is_all=True)

@@ -40,7 +40,7 @@ def next_peaks(dump: DumpSet, memory: Memory, color: int, values: Column | None 
         return NextPeaks(*(np.zeros(0, np.int64) for _ in range(4)))
     slots = space_slots(dump, color)
     rows = slots.rows(covering(dump, space.peak_step, color) if values is None else values)
-    exclusive = [slots.exclusive(row) for row in rows.tolist()]
+    exclusive = [slots.exclusive(row, slots.beside(row)) for row in rows.tolist()]
     # The steps before it, of each of its parts, and after it: the last part has no bytes, and no end.
     counts = np.array([len(part.steps) + 1 for part in exclusive], np.int64)
     first = counts.cumsum() - counts
