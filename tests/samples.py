@@ -93,6 +93,21 @@ def analysis_of_text(text: str) -> Analysis:
     return analyse([member(text.encode())])
 
 
+def slots_text(slots: list[tuple[int, int, int, int, int]]) -> str:
+    """A dump with slots: the allocation, offset, size, start step and length in steps of each value."""
+    text = "BufferAssignment:\n"
+    for allocation in sorted({slot[0] for slot in slots}):
+        text += f"allocation {allocation}: size 99, preallocated-temp:\n"
+        for number, (where, offset, size, *_) in enumerate(slots):
+            if where == allocation:
+                text += f" value: <{number} v{number} @0> (size={size},offset={offset}): u8[{size}]{{0}}\n"
+    text += "\nTotal bytes used: 99 (99B)\n\nUsed values:\n\n\nHloLiveRange (max 30):\n  InstructionSequence:\n"
+    text += "".join(f"    {number}:v{number}\n" for number in range(len(slots))) + "  BufferLiveRange:\n"
+    return text + "".join(
+        f"    v{number}{{}}:{start}-{start + length}\n" for number, (*_, start, length) in enumerate(slots)
+    )
+
+
 def mark(analysis: Analysis, marked: str) -> tuple[Member, Mention | None]:
     """What is mentioned at a mark: a line that stands once in the dump, and a line with a `^` below the place."""
     line, mark_line = (part for part in marked.strip("\n").split("\n"))

@@ -83,7 +83,7 @@ class Memory:
     def allocation(self, row: int) -> LiveBytes:
         """The live bytes of one allocation, by its row."""
         first, last = self.allocations.searchsorted((row, row + 1))
-        return _accumulated(self.steps[first:last], self.deltas[first:last])
+        return accumulated(self.steps[first:last], self.deltas[first:last])
 
 
 def live_values(dump: DumpSet, step: int) -> Column:
@@ -142,11 +142,12 @@ def _spaces(dump: DumpSet, allocations: Column, steps: Column, deltas: Column) -
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
     for color in np.unique(colors[colors != NONE]).tolist():
         here = colors[allocations] == color
-        live = _accumulated(steps[here], deltas[here])
+        live = accumulated(steps[here], deltas[here])
         yield MemorySpace(color, sum(sizes[colors == color].tolist()), live, live.peak_step, live.peak_bytes)
 
 
-def _accumulated(steps: Column, deltas: Column) -> LiveBytes:
+def accumulated(steps: Column, deltas: Column) -> LiveBytes:
+    """The live bytes that change by each of some deltas at a step; a step may be there several times."""
     order = np.argsort(steps, kind="stable")
     steps, live_bytes = steps[order], deltas[order].cumsum()
     is_last = np.append(steps[1:] != steps[:-1], True)[: len(steps)]
