@@ -3,8 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+# For peers that are too big to be installed for every test.
+PEERS := .venv-crosscheck
 
-.PHONY: demo test benchmark clean
+.PHONY: demo test benchmark crosscheck clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -18,8 +20,12 @@ test: $(VENV)/installed
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
+# RECORD=--record keeps what was found for the tests.
+crosscheck: $(VENV)/installed $(PEERS)/installed
+	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 # Built again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.c)
@@ -27,4 +33,9 @@ $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard gramm
 	  || { echo "XLA Lens needs Python 3.11 or later; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(PEERS)/installed: tests/crosscheck/requirements.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@

@@ -1,0 +1,99 @@
+"""Compares XLA Lens with XLA's own protos and with xprof: `python crosscheck.py --python PYTHON`, or `make crosscheck`.
+
+PYTHON has jax and xprof. Prints tables; the exit status is 1 if a difference is not explained by the rules. With
+`--record`, what the peers said is kept for the tests: dumps/, facts.json and the tables in README.md.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+# In place of this folder, in which this file has the name of the package.
+sys.path.pop(0)
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from crosscheck.rules import Result, compare
+from crosscheck.tables import tables, unexplained
+from xla_lens.cli.sets import load_sets
+from xla_lens.syntax.file_names import SUFFIXES, MemberKind, module_name
+
+HERE = Path(__file__).parent
+DUMPS = HERE / "dumps"
+FACTS = HERE / "facts.json"
+README = HERE / "README.md"
+
+KEPT = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+
+
+def run(python: Path, script: str, *arguments: Path) -> str:
+    """What a script prints that runs in the other Python. Its own messages are shown only if it fails."""
+    command = [python, HERE / script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def compare_all(folder: Path, facts: dict[str, Any]) -> list[Result]:
+    """The results for all dump sets of a folder, which must be those that the facts are about."""
+    results = [
+        compare(module, loaded.analysis, facts["modules"][module])
+        for loaded in load_sets([folder])
+        for module in [module_name(str(next(iter(loaded.files.paths.values()))))]
+        if module is not None
+    ]
+    assert [result.module for result in results] == list(facts["modules"])
+    return results
+
+
+def readme_with(text: str, shown: str) -> str:
+    """README.md with other tables between its two marks."""
+    before, mark, rest = text.partition("<!-- tables -->\n")
+    _, end, after = rest.partition("<!-- end of tables -->\n")
+    assert mark
+    assert end
+    return f"{before}{mark}\n{shown}\n{end}{after}"
+
+
+def record(folder: Path, facts: dict[str, Any], shown: str) -> None:
+    """Keeps what was found for the tests."""
+    shutil.rmtree(DUMPS, ignore_errors=True)
+    DUMPS.mkdir()
+    for path in sorted(folder.iterdir()):
+        if any(path.name.endswith(SUFFIXES[kind]) for kind in KEPT):
+            shutil.copy(path, DUMPS)
+    modules = ",\n".join(f"{json.dumps(name)}: {_compact(one)}" for name, one in facts["modules"].items())
+    FACTS.write_text(f'{{"versions": {json.dumps(facts["versions"])}, "modules": {{\n{modules}\n}}}}\n')
+    README.write_text(readme_with(README.read_text(), shown))
+
+
+def _compact(one: Any) -> str:
+    return json.dumps(one, separators=(",", ":"), ensure_ascii=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", type=Path, required=True, help="a Python with jax and xprof")
+    parser.add_argument("--record", action="store_true", help="keep what was found for the tests")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        run(options.python, "programs.py", folder)
+        facts = json.loads(run(options.python, "peers.py", folder))
+        results = compare_all(folder, facts)
+        shown = tables(results, facts["versions"])
+        print(shown)
+        differences = unexplained(results)
+        print(differences, end="")
+        if options.record and not differences:
+            record(folder, facts, shown)
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""What two peers say of dumps: `python peers.py FOLDER` prints it as JSON, by module.
+
+The one is XLA itself, in the `buffer_assignment` of the HLO proto that it writes beside the texts. The other is xprof's
+memory viewer, which computes from the same proto. Needs xprof (and its protobuf) and nothing of XLA Lens.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+SUFFIX = ".cpu_after_optimizations.hlo.pb"
+MIB = 1 << 20
+
+# ---------------------------------------------------------------- XLA's own proto
+
+_FIELDS: dict[str, dict[str, tuple[int, str]]] = {
+    "HloProto": {"hlo_module": (1, "Module"), "buffer_assignment": (3, "Assignment")},
+    "Module": {"computations": (3, "Computation*"), "entry_computation_id": (6, "int64"), "schedule": (7, "Schedule")},
+    "Computation": {"instructions": (2, "Instruction*"), "id": (5, "int64")},
+    "Instruction": {
+        "name": (1, "string"),
+        "opcode": (2, "string"),
+        "id": (35, "int64"),
+        "called_computation_ids": (38, "int64*"),
+    },
+    # A map, which is written as a list of its items.
+    "Schedule": {"sequences": (1, "Item*")},
+    "Item": {"key": (1, "int64"), "value": (2, "Sequence")},
+    "Sequence": {"instruction_ids": (1, "int64*")},
+    "Assignment": {
+        "logical_buffers": (1, "Buffer*"),
+        "buffer_allocations": (3, "Allocation*"),
+        "heap_simulator_traces": (4, "Trace*"),
+    },
+    "Buffer": {"id": (1, "int64"), "size": (2, "int64"), "defined_at": (3, "Location"), "color": (4, "int64")},
+    "Location": {"shape_index": (3, "int64*"), "instruction_id": (4, "int64")},
+    "Allocation": {
+        "index": (1, "int64"),
+        "size": (2, "int64"),
+        "is_thread_local": (3, "bool"),
+        "is_entry_computation_parameter": (5, "bool"),
+        "parameter_number": (6, "int64"),
+        "maybe_live_out": (7, "bool"),
+        "color": (8, "int64"),
+        "assigned": (9, "Assigned*"),
+        "parameter_shape_index": (10, "int64*"),
+        "is_constant": (12, "bool"),
+    },
+    "Assigned": {"logical_buffer_id": (1, "int64"), "offset": (2, "int64"), "size": (3, "int64")},
+    "Trace": {"events": (1, "Event*"), "buffer_allocation_index": (3, "int64")},
+    "Event": {"kind": (1, "int64"), "buffer_id": (2, "int64"), "share_with_canonical_id": (5, "int64")},
+}
+"""The part of xla/service/hlo.proto that is compared. No package on PyPI brings it without TensorFlow."""
+
+
+def _message() -> Any:
+    """The class of `HloProto`."""
+    field_type = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="crosscheck.proto", package="crosscheck", syntax="proto3")
+    for name, fields in _FIELDS.items():
+        message = file.message_type.add(name=name)
+        for field, (number, kind) in fields.items():
+            one = message.field.add(name=field, number=number, label=field_type.LABEL_OPTIONAL)
+            if kind.endswith("*"):
+                one.label = field_type.LABEL_REPEATED
+            item = kind.rstrip("*")
+            if item in _FIELDS:
+                one.type, one.type_name = field_type.TYPE_MESSAGE, f".crosscheck.{item}"
+            else:
+                one.type = getattr(field_type, f"TYPE_{item.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("crosscheck.HloProto"))
+
+
+def proto_facts(data: bytes) -> dict[str, Any]:
+    """Allocations with their buffers, where each buffer is defined, the schedule and the heap simulator's traces."""
+    hlo = _message().FromString(data)
+    instructions = {one.id: one for computation in hlo.hlo_module.computations for one in computation.instructions}
+    schedule = list(_flat_schedule(hlo.hlo_module, instructions))
+    entry = next(one for one in hlo.hlo_module.computations if one.id == hlo.hlo_module.entry_computation_id)
+    assignment = hlo.buffer_assignment
+    return {
+        "allocations": [
+            {
+                "index": one.index,
+                "size": one.size,
+                "color": one.color,
+                "parameter": _place(one.parameter_number, one.parameter_shape_index)
+                if one.is_entry_computation_parameter
+                else None,
+                "live_out": one.maybe_live_out,
+                "constant": one.is_constant,
+                "thread_local": one.is_thread_local,
+                "buffers": sorted([it.logical_buffer_id, it.offset, it.size] for it in one.assigned),
+            }
+            for one in assignment.buffer_allocations
+        ],
+        "buffers": {
+            str(one.id): [
+                _place(instructions[one.defined_at.instruction_id].name, one.defined_at.shape_index),
+                one.size,
+                one.color,
+            ]
+            for one in sorted(assignment.logical_buffers, key=lambda one: one.id)
+        },
+        "schedule": schedule,
+        "starts": {
+            str(one.id): _start(instructions[one.defined_at.instruction_id], entry, schedule)
+            for one in sorted(assignment.logical_buffers, key=lambda one: one.id)
+        },
+        "traces": [
+            {
+                "allocation": trace.buffer_allocation_index,
+                # ALLOC: [0, id], FREE: [1, id], SHARE_WITH: [2, id, id that has the bytes already].
+                "events": [
+                    [one.kind, one.buffer_id, one.share_with_canonical_id][: 3 if one.kind == 2 else 2]
+                    for one in trace.events
+                ],
+            }
+            for trace in assignment.heap_simulator_traces
+        ],
+    }
+
+
+def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
+    """The names of the instructions in the order in which they run; before a loop, a call or a conditional all of what
+    it calls, as HloLiveRange counts steps.
+    """
+    sequences = {item.key: item.value.instruction_ids for item in module.schedule.sequences}
+
+    def run(computation: int) -> Iterator[str]:
+        for id in sequences[computation]:
+            one = instructions[id]
+            if one.opcode in ("call", "conditional", "while", "async-start"):
+                # A loop lists its body first, but tests its condition first.
+                for called in one.called_computation_ids[:: -1 if one.opcode == "while" else 1]:
+                    yield from run(called)
+            yield one.name
+
+    return run(module.entry_computation_id)
+
+
+def _start(definer: Any, entry: Any, schedule: list[str]) -> int | None:
+    """The step at which a buffer begins: that of the instruction that defines it, 0 for a parameter of the program.
+    None for what does not run step by step, such as the inside of a fusion or of a sort's comparison.
+    """
+    if definer.opcode == "parameter" and definer in entry.instructions:
+        return 0
+    return schedule.index(definer.name) if definer.name in schedule else None
+
+
+def _place(of: Any, index: Any) -> str:
+    return f"{of}{{{','.join(map(str, index))}}}"
+
+
+# ---------------------------------------------------------------- xprof
+
+
+def xprof_facts(path: Path, colors: list[int]) -> dict[str, Any]:
+    """What the memory viewer shows, for each memory space. MiB are powers of two of bytes, so that they are exact."""
+    from xprof.convert.raw_to_tool_data import xspace_to_tool_data
+
+    facts = {}
+    with tempfile.TemporaryDirectory() as session:
+        shutil.copy(path, Path(session) / "module.hlo_proto.pb")
+        space = Path(session) / "host.xplane.pb"
+        space.touch()
+        for color in colors:
+            wanted = {"module_name": "module", "memory_space": str(color)}
+            text, _ = xspace_to_tool_data([str(space)], "memory_viewer", wanted)
+            facts[str(color)] = _viewer_facts(json.loads(text))
+    return facts
+
+
+def _viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
+    objects = shown.get("maxHeap", [])
+    return {
+        "total": _bytes(shown, "totalBufferAllocationMib"),
+        "parameters": _bytes(shown, "entryComputationParametersMib"),
+        "live_out": _bytes(shown, "maybeLiveOutMib"),
+        "indefinite": _bytes(shown, "indefiniteBufferAllocationMib"),
+        "peak": _bytes(shown, "peakHeapMib"),
+        "peak_event": shown.get("peakHeapSizePosition", 0),
+        "heap_sizes": [_exact(size * MIB) for size in shown.get("heapSizes", [])],
+        "spans": {
+            id: [span.get("start", 0), span.get("limit", 0)]
+            for id, span in sorted(shown.get("logicalBufferSpans", {}).items(), key=lambda item: int(item[0]))
+        },
+        # An object without an instruction is the sum of all small ones.
+        "at_peak": sorted([one["logicalBufferId"], _bytes(one, "logicalBufferSizeMib")] for one in objects),
+        "blocks": sorted(
+            [one["logicalBufferId"], *(_exact(one.get(key, 0)) for key in ("offset", "size", "startStep", "endStep"))]
+            for one in shown.get("bufferBlocks", [])
+        ),
+    }
+
+
+def _bytes(shown: dict[str, Any], key: str) -> int:
+    return _exact(shown.get(key, 0) * MIB)
+
+
+def _exact(number: float) -> int:
+    assert number == int(number), number
+    return int(number)
+
+
+# ---------------------------------------------------------------- all
+
+
+def modules(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The modules of a folder of dumps with their protos."""
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        yield path.name.removesuffix(SUFFIX).split(".", 1)[1], path
+
+
+def facts(folder: Path) -> dict[str, Any]:
+    found = {}
+    for name, path in modules(folder):
+        proto = proto_facts(path.read_bytes())
+        colors = sorted({one["color"] for one in proto["allocations"]})
+        found[name] = {"proto": proto, "xprof": xprof_facts(path, colors)}
+    return {"versions": {name: version(name) for name in ("jax", "jaxlib", "xprof")}, "modules": found}
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts(Path(sys.argv[1]))))

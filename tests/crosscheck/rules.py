@@ -1,0 +1,231 @@
+"""Our numbers beside those of the peers, and the rules by which a peer counts otherwise; README.md explains them.
+
+A rule works on what XLA Lens read from the texts. Of a peer it takes one thing that the texts do not say: which values
+the heap simulator made share their bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from crosscheck.ours import FREE, WHOLE_LIFE, Ours
+from xla_lens.model.analysis import Analysis
+from xla_lens.syntax.columns import Kind
+
+SMALL_BYTES = 16 << 10
+"""xprof shows smaller objects as one."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One thing: our number, or all of our numbers, by the rules of a peer, and the peer's."""
+
+    what: str
+    by_rules: Any
+    theirs: Any
+
+    @property
+    def is_explained(self) -> bool:
+        return bool(self.by_rules == self.theirs)
+
+
+@dataclass(frozen=True)
+class Peak:
+    """How our peak becomes xprof's, in summands: the sum of all but the last two."""
+
+    ours: int
+    our_step: int
+    other_step: int
+    not_live_then: int
+    tables: int
+    theirs: int
+    their_step: int
+
+
+def compare_proto(ours: Ours, proto: dict[str, Any]) -> list[Comparison]:
+    """XLA's proto: all is the same. (Its traces are compared by memory space.)"""
+    reserved = sum(space.reserved_bytes for space in ours.memory.spaces)
+    pairs = {
+        "allocations": (ours.allocations, proto["allocations"]),
+        "buffers": (ours.buffers, proto["buffers"]),
+        "schedule": (ours.schedule, proto["schedule"]),
+        "starts": (ours.starts, proto["starts"]),
+        "reserved bytes": (reserved, sum(one["size"] for one in proto["allocations"])),
+    }
+    return [Comparison(what, own, theirs) for what, (own, theirs) in pairs.items()]
+
+
+class Space:
+    """One memory space, by us and by xprof."""
+
+    def __init__(self, ours: Ours, color: int, facts: dict[str, Any]) -> None:
+        self.ours, self.color, self.xprof = ours, color, facts["xprof"][str(color)]
+        self.temps = ours.rows(color, Kind(0))
+        self.whole_life = ours.rows(color, WHOLE_LIFE)
+        space = ours.memory.space(color)
+        assert space is not None
+        self.space = space
+        inside = {id for row in self.temps for id, _, _ in ours.allocations[row]["buffers"]}
+        traces = [one["events"] for one in facts["proto"]["traces"]]
+        traces = [events for events in traces if events and events[0][1] in inside]
+        assert len(traces) <= 1, "xprof shows only one of several traces"
+        self.trace: list[list[int]] = traces[0] if traces else []
+        self.told = ours.simulated(self.temps, self.trace)
+        self.roots = self._roots()
+
+    def _roots(self) -> dict[int, int]:
+        """For each value of the trace the first of those that it shares its bytes with."""
+        roots: dict[int, int] = {}
+        for kind, id, *of in self.told.events:
+            if kind != FREE:
+                roots[id] = roots[of[0]] if of else id
+        return roots
+
+    def heap_by_step(self) -> list[int]:
+        """The bytes of the heap at each step: ours without tables, and all that xprof keeps for the whole life."""
+        whole_life = self.ours.size(self.whole_life)
+        return [whole_life + self._heap_at(step) for step in range(self.ours.last_step + 1)]
+
+    def _heap_at(self, step: int) -> int:
+        return self.ours.live_at(self.temps, step) - self.ours.tables_at(self.temps, step)
+
+    def shown_heap_by_step(self) -> list[int]:
+        """xprof has a size before each event and one after the last: the most from before a step to its first FREE."""
+        sizes = self.xprof["heap_sizes"] or [self.xprof["peak"]]
+        return [max(sizes[first : last + 1]) for first, last in zip(self.told.before, self.told.begun, strict=True)]
+
+    def heap_by_event(self) -> list[int]:
+        """The same before each event and after the last. Values that share bytes count once, from first to last."""
+        if not self.told.events:
+            return []
+        sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
+        heap, live = [self.ours.size(self.whole_life)], dict.fromkeys(self.roots.values(), 0)
+        for kind, id, *_ in self.told.events:
+            root = self.roots[id]
+            live[root] += -1 if kind == FREE else 1
+            changes = live[root] == (0 if kind == FREE else 1)
+            heap.append(heap[-1] + changes * sizes[root] * (-1 if kind == FREE else 1))
+        return heap
+
+    def spans(self) -> dict[str, list[int]]:
+        """From the event that takes bytes to the one that frees them. Where several values share bytes, one has a span
+        whose event finds none of them live; it ends when none is any more if it is an ALLOC, else at its own FREE.
+        """
+        spans: dict[str, list[int]] = {}
+        live = dict.fromkeys(self.roots.values(), 0)
+        for place, (kind, id, *_) in enumerate(self.told.events):
+            root = self.roots[id]
+            live[root] += -1 if kind == FREE else 1
+            if kind != FREE and live[root] == 1:
+                spans[str(id)] = [place, len(self.told.events) - 1]
+            elif kind == FREE and id != root and str(id) in spans:
+                spans[str(id)][1] = place
+            elif kind == FREE and not live[root] and spans[str(root)][1] == len(self.told.events) - 1:
+                spans[str(root)][1] = place
+        return dict(sorted(spans.items(), key=lambda item: int(item[0])))
+
+    def blocks(self) -> list[list[int]]:
+        """The rectangles of the timeline: the allocation, and each value that has a span."""
+        if not self.told.events:
+            return []
+        places = {id: place for row in self.temps for id, *place in self.ours.allocations[row]["buffers"]}
+        blocks = [[int(id), *places[int(id)], *span] for id, span in self.spans().items()]
+        return sorted([[-1, 0, self.ours.size(self.temps), 0, len(self.told.events)], *blocks])
+
+    def at_peak(self) -> list[list[int]]:
+        """Of each allocation that is kept for the whole life the biggest value, and of the heap at the peak each group
+        of values that share bytes, as the last of them that has a span. What is small is one.
+        """
+        sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
+        objects = []
+        for row in self.whole_life:
+            held = [(-size, id) for id, _, size in self.ours.allocations[row]["buffers"]]
+            objects += [[id, -size] for size, id in sorted(held)[:1]]
+        spans, step = self.spans(), self.their_step
+        values = self.ours.dump.values
+        groups = {
+            self.roots[id]
+            for id in self.roots
+            for value in [self.ours.dump.value_of_id(id)]
+            if values.start_step[value] <= step <= values.end_step[value]
+        }
+        for group in groups:
+            begun = [
+                id
+                for kind, id, *_ in self.told.events[: self.xprof["peak_event"] + 1]
+                if kind != FREE and self.roots[id] == group and str(id) in spans
+            ]
+            objects.append([begun[-1], sizes[begun[-1]]])
+        small = sum(size for _, size in objects if size < SMALL_BYTES)
+        return sorted([*(one for one in objects if one[1] >= SMALL_BYTES), *([[-1, small]] if small else [])])
+
+    @property
+    def their_step(self) -> int:
+        """The step of xprof's peak. Without a heap nothing changes in its view: then our own."""
+        return self.told.steps[self.xprof["peak_event"]] if self.told.steps else self.space.peak_step or 0
+
+    @property
+    def peak(self) -> Peak:
+        """How our peak becomes theirs."""
+        step, live = self.their_step, self.space.live.at(self.their_step)
+        return Peak(
+            ours=self.space.peak_live_bytes,
+            our_step=self.space.peak_step or 0,
+            other_step=live - self.space.peak_live_bytes,
+            not_live_then=self.ours.size(self.whole_life) - self.ours.live_at(self.whole_life, step),
+            tables=-self.ours.tables_at(self.temps, step),
+            theirs=self.xprof["peak"],
+            their_step=step,
+        )
+
+    def compare(self) -> list[Comparison]:
+        ours, xprof, peak = self.ours, self.xprof, self.peak
+        parameters = ours.size(ours.rows(self.color, Kind.PARAMETER))
+        live_out = ours.size(ours.rows(self.color, Kind.MAYBE_LIVE_OUT))
+        without_local = self.space.reserved_bytes - ours.size(ours.rows(self.color, Kind.THREAD_LOCAL))
+        heap = self.heap_by_step()
+        by_event = self.heap_by_event()
+        peak_event = by_event.index(max(by_event)) - 1 if by_event else 0
+        peak_step = heap.index(max(heap)) if by_event else self.their_step
+        return [
+            Comparison("heap simulator", self.told.events, self.trace),
+            Comparison("total", without_local, xprof["total"]),
+            Comparison("parameters", parameters, xprof["parameters"]),
+            Comparison("live-out", live_out, xprof["live_out"]),
+            Comparison("whole life", ours.size(self.whole_life), xprof["indefinite"]),
+            Comparison("peak", peak.ours + peak.other_step + peak.not_live_then + peak.tables, peak.theirs),
+            Comparison("peak event", peak_event, xprof["peak_event"]),
+            Comparison("peak step", peak_step, peak.their_step),
+            Comparison("heap by step", heap, self.shown_heap_by_step()),
+            Comparison("heap by event", by_event, xprof["heap_sizes"]),
+            Comparison("spans", self.spans(), xprof["spans"]),
+            Comparison("blocks", self.blocks(), xprof["blocks"]),
+            Comparison("at the peak", self.at_peak(), xprof["at_peak"]),
+        ]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found for a module."""
+
+    module: str
+    ours: Ours
+    spaces: list[Space]
+    comparisons: list[Comparison]
+
+    @property
+    def differences(self) -> list[Comparison]:
+        """What no rule explains."""
+        return [one for one in self.comparisons if not one.is_explained]
+
+
+def compare(module: str, analysis: Analysis, facts: dict[str, Any]) -> Result:
+    """Compares a dump set with what the peers say of its module."""
+    ours = Ours(analysis)
+    spaces = [Space(ours, int(color), facts) for color in facts["xprof"]]
+    traces = [trace for trace in facts["proto"]["traces"] if trace["events"]]
+    comparisons = [
+        *compare_proto(ours, facts["proto"]),
+        Comparison("traces", sum(bool(space.trace) for space in spaces), len(traces)),
+        *(one for space in spaces for one in space.compare()),
+    ]
+    return Result(module, ours, spaces, comparisons)

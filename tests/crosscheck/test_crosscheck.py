@@ -1,0 +1,124 @@
+"""Our numbers against those of XLA's protos and of xprof for the same programs, as `crosscheck.py` recorded them."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosscheck.ours import WHOLE_LIFE, Ours
+from crosscheck.rules import Result, compare
+from crosscheck.tables import tables
+from samples import analysis_of, big_dumps, needs_shared_dumps
+from xla_lens.syntax.columns import Kind
+
+_HERE = Path(__file__).parent
+_FACTS = json.loads((_HERE / "facts.json").read_text())
+_MODULES: dict[str, Any] = _FACTS["modules"]
+
+
+def _path(module: str, folder: Path = _HERE / "dumps") -> Path:
+    return next(folder.glob(f"module_*.{module}.*-buffer-assignment.txt"))
+
+
+def _result(module: str) -> Result:
+    return compare(module, analysis_of(_path(module)), _MODULES[module])
+
+
+@pytest.mark.parametrize("module", _MODULES)
+def test_the_peers_agree_or_a_rule_explains_why_not(module: str) -> None:
+    result = _result(module)
+    assert not result.differences
+    assert len(result.comparisons) == 6 + 13 * len(result.spaces)
+
+
+def test_the_programs_have_what_the_rules_are_about() -> None:
+    results = [_result(module) for module in _MODULES]
+    peaks = [space.peak for result in results for space in result.spaces]
+    assert any(peak.tables for peak in peaks)
+    assert any(peak.other_step for peak in peaks)
+    assert all(peak.ours != peak.theirs for peak in peaks)
+    events = {event[0] for result in results for space in result.spaces for event in space.trace}
+    assert events == {0, 1, 2}
+
+
+def test_the_readme_shows_what_was_recorded() -> None:
+    shown = tables([_result(module) for module in _MODULES], _FACTS["versions"])
+    assert f"<!-- tables -->\n\n{shown}\n<!-- end of tables -->" in (_HERE / "README.md").read_text()
+
+
+# ---------------------------------------------------------------- what is wrong is found
+
+
+def _differences(facts: Any, way: tuple[Any, ...] = ()) -> Any:
+    """Facts with each of their numbers changed in turn, and the way to it."""
+    for key, fact in facts.items() if isinstance(facts, dict) else enumerate(facts):
+        if isinstance(fact, dict | list):
+            yield from _differences(fact, (*way, key))
+        elif isinstance(fact, int):
+            yield (*way, key)
+
+
+@pytest.mark.parametrize("module", ["jit_mlp_donated", "jit_scan"])
+def test_any_other_number_of_a_peer_is_found(module: str) -> None:
+    count = 0
+    for way in _differences(_MODULES[module]):
+        if way[:2] == ("proto", "traces") and way[3] == "allocation":
+            continue  # not compared: XLA numbers allocations anew after the simulation
+        facts = copy.deepcopy(_MODULES[module])
+        place = facts
+        for key in way[:-1]:
+            place = place[key]
+        place[way[-1]] += 1
+        try:
+            is_found = bool(compare(module, analysis_of(_path(module)), facts).differences)
+        except (KeyError, IndexError):
+            is_found = True  # a value or an event that is not there
+        assert is_found, way
+        count += 1
+    assert count > 500
+
+
+@pytest.mark.parametrize(
+    ("ending", "old", "new", "what"),
+    [
+        ("-assignment.txt", "allocation 22: size 89856", "allocation 22: size 89857", "allocations"),
+        ("-assignment.txt", "(size=12288,offset=24576)", "(size=12288,offset=24640)", "blocks"),
+        ("-assignment.txt", "parameter 1, shape |f32[96]|", "parameter 2, shape |f32[96]|", "allocations"),
+        ("-assignment.txt", ", maybe-live-out", "", "live-out"),
+        ("-live-range.txt", "    multiply_tanh_fusion{}:15-23", "    multiply_tanh_fusion{}:15-24", "heap simulator"),
+        ("-live-range.txt", "    multiply_tanh_fusion{}:15-23", "    multiply_tanh_fusion{}:14-23", "starts"),
+        ("-live-range.txt", "    28:multiply_add_fusion\n", "    28:multiply_add_fusion.1\n", "schedule"),
+    ],
+)
+def test_another_number_of_a_text_is_found(tmp_path: Path, ending: str, old: str, new: str, what: str) -> None:
+    module = "jit_mlp_donated"
+    for path in _path(module).parent.glob(f"module_*.{module}.*"):
+        text = path.read_text()
+        if path.name.endswith(ending):
+            assert old in text
+            text = text.replace(old, new, 1)
+        (tmp_path / path.name).write_text(text)
+    result = compare(module, analysis_of.__wrapped__(_path(module, tmp_path)), _MODULES[module])
+    assert what in [one.what for one in result.differences]
+
+
+# ---------------------------------------------------------------- a TPU
+
+
+@needs_shared_dumps
+def test_the_rules_hold_for_what_xprof_said_of_a_tpu(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """README.md has where xprof's two numbers, 49,809.8 and 62.3 MiB, come from."""
+    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
+    path = next(big.glob("tpu-v5p-big-libtpu0.0.51/llama3_8b_unroll_L32/module_0000*-buffer-assignment.txt"))
+    ours = Ours(analysis_of.__wrapped__(path))
+    own = [ours.memory.spaces[color].peak_live_bytes for color in (0, 1)]
+    heaps = [ours.rows(color, Kind(0)) for color in (0, 1)]
+    theirs = [
+        ours.size(ours.rows(color, WHOLE_LIFE)) + int(ours.counted_whole(heap).max())
+        for color, heap in enumerate(heaps)
+    ]
+    assert [f"{size / 2**20:,.1f}" for size in own] == ["49,807.7", "47.5"]
+    assert [f"{size / 2**20:,.1f}" for size in theirs] == ["49,809.8", "62.3"]
+    assert ours.size(heaps[1]) == 47.5 * 2**20
