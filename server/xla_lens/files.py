@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from xla_lens.model.findings import Code
 from xla_lens.model.members import Member, kind_of_content
 from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
 from xla_lens.syntax.tree import parse_file
@@ -77,6 +78,11 @@ def find_sets(path: Path) -> list[SetFiles]:
     if not found:
         raise NotADump(f"{path}: no dumps in this folder")
     return list(found.values())
+
+
+def explanation_path(code: Code) -> Path:
+    """The page that explains what findings of a code mean, in Markdown."""
+    return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

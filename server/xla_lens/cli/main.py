@@ -1,4 +1,4 @@
-"""The command line: `xla-lens report`, `xla-lens check`, `xla-lens server`.
+"""The command line: `xla-lens report`, `xla-lens check`, `xla-lens explain`, `xla-lens server`.
 
 Exit status: 0 all well, 1 `check` found something, 2 it could not run.
 """
@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Final
 
 from xla_lens.cli.check import add_check
+from xla_lens.cli.explain import add_explain
 from xla_lens.cli.report import add_report
 from xla_lens.cli.sets import CannotRun
 
@@ -27,6 +28,7 @@ examples:
   xla-lens report FILE --at 120                 what is live at step 120
   xla-lens report FILE --output-format json     the same for programs
   xla-lens check dumps/                         verify all dumps in a folder
+  xla-lens explain overlapping-slices           what a finding means
   xla-lens server                               the language server, on standard input and output"""
 
 
@@ -62,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_report(commands)
     add_check(commands)
+    add_explain(commands)
     _add_server(commands)
     return parser
 

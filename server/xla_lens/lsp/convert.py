@@ -7,6 +7,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
 from xla_lens.features.symbols import Symbol, SymbolKind
+from xla_lens.files import explanation_path
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member
@@ -70,6 +71,7 @@ class Converter:
             message=message(finding),
             severity=_SEVERITIES[finding.severity],
             code=finding.code.value,
+            code_description=lsp.CodeDescription(explanation_path(finding.code).as_uri()),
             source="xla-lens",
             related_information=[
                 lsp.DiagnosticRelatedInformation(self.location(related.place), related_message(related.what))

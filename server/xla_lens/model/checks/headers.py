@@ -76,7 +76,8 @@ def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
 def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Shapes in the headers of allocations that none of the values in them has."""
     member = dump.assignment
-    if member is None:
+    # A value that is in no allocation may be missing in any.
+    if member is None or np.any(doubts.values & (dump.values.slice == NONE)):
         return
     for row in np.flatnonzero(~doubts.allocations & (dump.allocations.slice_count > 0)).tolist():
         if np.any(doubts.values[dump.values_of_allocation(row)]):
@@ -111,5 +112,7 @@ def _has_output(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     """Whether the root may show a value as another shape: a bitcast is a position, and has as many bytes."""
     values = dump.values_of_allocation(allocation)
     rows = dump.values.used_value[values]
+    if shape.startswith(b"("):
+        return False
     is_shown = taken(dump.used_values.position_count, rows) > 1
     return bool(np.any(is_shown & (dump.logical_bytes[values] == byte_sizes([shape])[0])))

@@ -13,7 +13,7 @@ from xla_lens.model.places import Place, row_place
 from xla_lens.model.quotes import quote_spans
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo import ArrayShape, parse_shape
-from xla_lens.syntax.instruction_scan import instruction_head, tuple_elements
+from xla_lens.syntax.instruction_scan import instruction_head, operand_names, tuple_elements
 
 # ---------------------------------------------------------------- operands
 
@@ -140,6 +140,8 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         doubts.names[number] = True
         others = dump.quoting(number)
         is_first_odd = len(others) > 2 and all(dump.instruction_text(one) == data[start:end] for one in others[1:])
+        # One that reads what is nowhere is wrong.
+        is_first_odd |= any(dump.name_number(operand) == NONE for operand in operand_names(text))
         odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
         spans = [(int(used.instruction_start[one]), int(used.instruction_end[one])) for one in (odd, right)]
         places = [Place(member, *span) for span in spans]
@@ -166,9 +168,9 @@ def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, shape: bytes, foun
     start, end = (int(column[value]) for column in quote_spans(dump))
     head = instruction_head(dump.used.document.data, start, end)
     quote = Place(dump.used, head.shape_start, head.shape_end) if head else Place(dump.used, start, end)
-    # The size was not changed with the shape: which of them does it fit?
+    # The size was not changed with the shape: which of them does it fit? Tiles are rounded up.
     sizes = [_byte_size(text) for text in (shape, found)]
-    is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1]
+    is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found
     return error(
         Code.SHAPE_MISMATCH,
         quote if is_quote_wrong else slice_place,

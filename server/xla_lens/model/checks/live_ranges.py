@@ -13,7 +13,7 @@ from xla_lens.model.findings import Code, Finding, Related, error, warning
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place, used_value_place
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.columns import NONE, Column, Kind, Section
 
 
 def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def _last_step(dump: DumpSet) -> int:
 def live_ranges_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Live ranges that are there twice or of no value, and scheduled values without one."""
     ranges, member = dump.live_ranges, dump.live
-    if member is None or not len(ranges):
+    if member is None or Section.BUFFER_LIVE_RANGES not in member.columns.sections.section:
         return
     value = dump.value_of_live_range
     index = taken(np.maximum(dump.values.index, 0), value)

@@ -71,7 +71,7 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
     live = (ranges.start_step <= step) & (step <= ranges.end_step)
     sure = ~in_doubt(doubts.names, ranges.name) & (~in_doubt(doubts.values, value) | (value == NONE))
     # What is in doubt may be listed or not.
-    unsure = set(ranges.name[~sure].tolist())
+    unsure = {*ranges.name[~sure].tolist(), *dump.values.name[doubts.values].tolist()}
     expected = _keys(ranges.name, ranges.index, is_indexed)
     listed = _keys(buffers.name, buffers.index, is_indexed)
     left = Counter(key for key, is_here in zip(expected, live.tolist(), strict=True) if is_here)

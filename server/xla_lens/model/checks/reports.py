@@ -65,12 +65,17 @@ def _is_cut(dump: DumpSet, member: Member) -> bool:
         values = dump.values_of_allocation(report_table_allocation(dump, tables, len(tables) - 1))
         if tables.row_count[-1] < len(np.unique(dump.values.offset[values])):
             return True
+    listed = columns.report_allocations
+    if len(listed) and listed.cumulative_start[-1] == NONE and listed.end[-1] > np.append(NONE, tables.end)[-1]:
+        # All but those of one value have a table.
+        allocation = dump.allocation_row(int(listed.index[-1]))
+        if allocation != NONE and dump.allocations.slice_count[allocation] != 1:
+            return True
     if len(columns.report_spaces):
         color = columns.report_spaces.color[-1]
         here = int((colors == color).sum())
         return bool(color < colors.max(initial=NONE)) or int((tables.color == color).sum()) < min(here, _MOST_SHOWN)
-    listed = columns.report_allocations.cumulative_start == NONE
-    return len(columns.totals) > 0 and int(listed.sum()) < len(dump.allocations)
+    return len(columns.totals) > 0 and int((listed.cumulative_start == NONE).sum()) < len(dump.allocations)
 
 
 def _human_sizes(member: Member) -> Iterator[Finding]:

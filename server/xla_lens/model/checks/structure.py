@@ -138,7 +138,9 @@ def _missing_end(dump: DumpSet, member: Member) -> str | None:
     if member.kind is MemberKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, member)):
         return missing
     is_total = len(member.columns.totals) and member.kind is not MemberKind.MEMORY_USAGE_REPORT
-    if is_total and len(dump.slices) and not len(member.columns.used_values):
+    # A single one may have been taken out.
+    has_header = Section.USED_VALUES in member.columns.sections.section
+    if is_total and len(dump.slices) > has_header and not len(member.columns.used_values):
         return "values"
     if member is dump.used and (missing := _missing_values(dump, member)):
         return missing
@@ -189,13 +191,16 @@ def _missing_live_ranges(dump: DumpSet, member: Member) -> str | None:
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
         is_said = _NO_PEAK in member.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
         return None if is_said or not _is_last(member, Section.LIVE_RANGES) else "peak"
-    if len(columns.peaks) and _is_last(member, Section.PEAK) and _is_peak_cut(dump):
-        return "peak"
-    if len(columns.stack_traces) and _is_last(member, Section.STACK_TRACES):
+    if len(columns.peaks) and _is_last(member, Section.PEAK):
+        if _is_peak_cut(dump):
+            return "peak"
+        # Releases that print live ranges to a file of their own print stack traces.
+        return "stack traces" if member.kind is MemberKind.LIVE_RANGE else None
+    if len(columns.stack_trace_headers) and _is_last(member, Section.STACK_TRACES):
         # The last row tells that bytes remain, and all rows up to there agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
         left = total - tree.current_bytes.sum()
-        return "stack traces" if left > 0 and left == tree.remaining_bytes[-1] else None
+        return "stack traces" if left > 0 and left == np.append(total, tree.remaining_bytes)[-1] else None
     return None
 
 

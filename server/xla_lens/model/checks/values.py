@@ -12,7 +12,7 @@ from xla_lens.model.findings import Code, Finding, Related, error
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import row_place
-from xla_lens.syntax.columns import NONE, Column, Slices, UsedValues
+from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
 
 
 def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -105,7 +105,8 @@ def _is_defined_elsewhere(dump: DumpSet, used_value: int) -> bool:
 def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Values of an allocation that are no used values, and used values that are in no allocation."""
     values = dump.values
-    if dump.assignment is None or dump.used is None:
+    used = dump.used or next((member for member in dump.members if _has_used_values(member)), None)
+    if dump.assignment is None or used is None:
         return
     undefined = (values.used_value == NONE) & ~doubts.values
     unassigned = (values.slice == NONE) & ~doubts.values
@@ -117,16 +118,21 @@ def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield error(
             Code.UNDEFINED_VALUE,
             row_place(dump.assignment, dump.slices, int(values.slice[value])),
-            Related(row_place(dump.used, dump.used_values, int(values.used_value[other])), "other name"),
+            Related(row_place(used, dump.used_values, int(values.used_value[other])), "other name"),
             what="id",
             id=int(values.id[value]),
             name=dump.value_label(value),
             other=int(values.id[other]),
         )
-    if doubts.is_whole(dump.used):
+    if doubts.is_whole(used):
         yield from _missing(dump, doubts, undefined, Code.UNDEFINED_VALUE)
     if doubts.is_whole(dump.assignment):
         yield from _missing(dump, doubts, unassigned, Code.UNASSIGNED_VALUE)
+
+
+def _has_used_values(member: Member) -> bool:
+    """Whether the header of the used values is there, though no value may be below."""
+    return Section.USED_VALUES in member.columns.sections.section
 
 
 def _missing(dump: DumpSet, doubts: Doubts, is_missing: Marks, code: Code) -> Iterator[Finding]:
