@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from goldens import SWAP
 from samples import DUMPS, SEED, SPLIT, TPU, facts
 from xla_lens.cli.main import main
 
@@ -39,6 +40,7 @@ def test_report(capsys: pytest.CaptureFixture[str]) -> None:
   files      buffer-assignment in {SEED.parent}
   reserved   580.0 KiB in 5 allocations
   holds      6 values, 7 scheduled instructions
+  findings   1: run `xla-lens check {SEED}`
 
 Memory space   reserved  parameter       temp   output
   0 default   580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
@@ -158,10 +160,13 @@ def test_report_of_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     status, out, _ = run(capsys, "check", DUMPS)
     assert status == 0
-    assert out == f"{len(facts(DUMPS))} dump sets checked, nothing found\n"
+    lines = out.splitlines()
+    understated = [line for line in lines if not line.startswith("  ")][:-1]
+    assert all("information[peak-understated] This is not the peak: " in line for line in understated)
+    assert lines[-1] == f"{len(facts(DUMPS))} dump sets checked: {len(understated)} information"
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
-    status, out, _ = run(capsys, "check", SEED, broken)
+    status, out, _ = run(capsys, "check", SEED, broken, "--ignore", "peak-understated")
     assert status == 1
     assert out == (
         f"{broken}:14:1: error[total-mismatch] The total is 1 bytes, but the 5 allocations add up to 593,928: "
@@ -193,13 +198,14 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 
 def test_check_some_codes_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = tmp_path / "x-buffer-assignment.txt"
-    broken.write_text("BufferAssignment:\n?\nallocation 0: size 4, constant:\n\nTotal bytes used: 5 (5B)\n")
-    assert [finding["code"] for finding in run_json(capsys, "check", broken)[1]] == ["syntax", "total-mismatch"]
-    assert [finding["code"] for finding in run_json(capsys, "check", broken, "--select", "syntax")[1]] == ["syntax"]
-    assert [finding["code"] for finding in run_json(capsys, "check", broken, "--ignore", "syntax")[1]] == [
-        "total-mismatch"
-    ]
-    assert run_json(capsys, "check", broken, "--ignore", "syntax,total-mismatch") == (0, [])
+    broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
+    codes = ["total-mismatch", "peak-understated"]
+    assert [finding["code"] for finding in run_json(capsys, "check", broken)[1]] == codes
+    for code in codes:
+        assert [finding["code"] for finding in run_json(capsys, "check", broken, "--select", code)[1]] == [code]
+        rest = [finding["code"] for finding in run_json(capsys, "check", broken, "--ignore", code)[1]]
+        assert rest == [other for other in codes if other != code]
+    assert run_json(capsys, "check", broken, "--ignore", ",".join(codes)) == (0, [])
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
@@ -244,7 +250,7 @@ def test_a_name_of_a_dump_alone_is_none(
 def test_the_longest_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     suffix = "-buffer-assignment.txt"
     path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
-    path.write_bytes(SEED.read_bytes())
+    path.write_bytes(SWAP.read_bytes())
     assert run(capsys, "check", path) == (0, "1 dump set checked, nothing found\n", "")
     assert run(capsys, "check", tmp_path) == (0, "1 dump set checked, nothing found\n", "")
 

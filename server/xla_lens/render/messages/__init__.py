@@ -26,7 +26,6 @@ def related_message(what: str) -> str:
 
 _RELATED: Final = {
     "allocation": "The allocation",
-    "before": "What is before it",
     "displaced": "Also out of place",
     "first": "The first time",
     "instruction": "The instruction, as the dump quotes it",
@@ -40,4 +39,5 @@ _RELATED: Final = {
     "step": "The step",
     "swapped": "The other one",
     "total": "The total",
+    "use": "Who reads it",
 }
