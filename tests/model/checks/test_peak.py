@@ -1,6 +1,6 @@
 """What is found in edited lists and trees of the peak."""
 
-from goldens import REDUCE, SAME, SWAP, check
+from goldens import REDUCE, SAME, SWAP, check, finding_lines
 from samples import SEED, TPU, analysis_of
 
 
