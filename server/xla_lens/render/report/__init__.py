@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import Final
 
 from xla_lens.features.report.facts import LiveSet, Part, Report, SpaceReport
+from xla_lens.model.printed_peak import DEFAULT_COLOR
 from xla_lens.render.numbers import counted, human, percent, shortened, space_name
 from xla_lens.render.report.parts import (
     alive_text,
@@ -15,6 +17,10 @@ from xla_lens.render.report.parts import (
     source_text,
 )
 from xla_lens.render.report.tables import WIDEST_NAME, WIDEST_SHAPE, cut, table
+
+
+_WORTH_MORE: Final = 1 << 16
+"""Of memory spaces of which less is ever live, only that is told. JSON has it all."""
 
 
 def report_text(one: Report, width: int) -> Iterator[str]:
@@ -67,6 +73,8 @@ def _parts(space: SpaceReport, one: Report) -> Iterator[Iterator[str]]:
         yield _live_set(space.peak, f"Live at the peak of {name}")
     if space.at_step:
         yield _live_set(space.at_step, f"Live at the step in {name}")
+    if space.color != DEFAULT_COLOR and (not space.peak or space.peak.live_bytes < _WORTH_MORE):
+        return
     if space.peak and space.sources:
         yield source_text(space.sources, name)
     if space.peak and space.alive:
