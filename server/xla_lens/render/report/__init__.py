@@ -18,7 +18,6 @@ from xla_lens.render.report.parts import (
 )
 from xla_lens.render.report.tables import WIDEST_NAME, WIDEST_SHAPE, cut, table
 
-
 _WORTH_MORE: Final = 1 << 16
 """Of memory spaces of which less is ever live, only that is told. JSON has it all."""
 
