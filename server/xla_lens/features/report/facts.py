@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from xla_lens.model.padding import PaddingPart
 from xla_lens.model.printed_peak import PrintedPeak
 from xla_lens.syntax.file_names import MemberKind
 
@@ -121,17 +122,6 @@ class AliveValue(ValueName):
 
 
 @dataclass(frozen=True, slots=True)
-class PaddingCause:
-    """What asks for bytes beyond the elements, in the order in which it is added."""
-
-    cause: str
-    dimension: int | None
-    length: int
-    padded_length: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class PaddedValue(ValueName):
     """A value at the peak, with its padding: by `causes`, or, if there are none, not explained because of
     `unexplained`.
@@ -141,7 +131,7 @@ class PaddedValue(ValueName):
     size_bytes: int
     logical_bytes: int | None
     padding_bytes: int
-    causes: tuple[PaddingCause, ...]
+    causes: tuple[PaddingPart, ...]
     unexplained: str | None
 
 

@@ -12,7 +12,6 @@ from xla_lens.features.report.facts import (
     DonationReport,
     MissedDonation,
     PaddedValue,
-    PaddingCause,
     PaddingReport,
     ParameterCopy,
     Slot,
@@ -106,10 +105,7 @@ def _padded(dump: DumpSet, value: int, padding_bytes: int) -> PaddedValue:
         size_bytes=int(dump.values.size_bytes[value]),
         logical_bytes=padding.logical_bytes if padding else None,
         padding_bytes=padding_bytes,
-        causes=tuple(
-            PaddingCause(part.cause.value, part.dimension, part.length, part.padded_length, part.size_bytes)
-            for part in (padding.parts if padding else ())
-        ),
+        causes=padding.parts if padding else (),
         unexplained=padding.unexplained.value if padding and padding.unexplained else None,
     )
 

@@ -9,7 +9,6 @@ from xla_lens.features.report.facts import (
     BudgetReport,
     DonationReport,
     LiveSet,
-    PaddingCause,
     PaddingReport,
     SourceNode,
     SourceReport,
@@ -17,6 +16,7 @@ from xla_lens.features.report.facts import (
 )
 from xla_lens.model.printed_peak import CountedBytes, PrintedPeak
 from xla_lens.render.numbers import counted, human, percent, shortened
+from xla_lens.render.padding import padding_part
 from xla_lens.render.report.tables import WIDEST_NAME, WIDEST_SHAPE, table
 
 _MOST_SHOWN: Final = 8
@@ -151,23 +151,11 @@ def padding_text(padding: PaddingReport, space: str) -> Iterator[str]:
             human(value.size_bytes),
             _name(value),
             shortened(value.shape, WIDEST_SHAPE),
-            "; ".join(map(padding_cause, value.causes)) or (value.unexplained or ""),
+            "; ".join(map(padding_part, value.causes)) or (value.unexplained or ""),
         ]
         for value in padding.values
     ]
     yield from table([header, *rows], left=(2, 3, 4))
-
-
-def padding_cause(cause: PaddingCause) -> str:
-    """What one cause of padding costs: ``dimension 1 from 1 to 128: 508 B``."""
-    rounded = f"from {cause.length:,} to {cause.padded_length:,}"
-    what = {
-        "dimension": f"dimension {cause.dimension} {rounded}",
-        "missing dimension": f"the tile's own dimension {rounded}",
-        "tail": f"elements {rounded}",
-        "slice": "the slice is bigger",
-    }[cause.cause]
-    return f"{what}: {human(cause.size_bytes)}"
 
 
 # ---------------------------------------------------------------- arenas
