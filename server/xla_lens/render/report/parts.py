@@ -245,10 +245,12 @@ _FITS: Final = {
 
 def donation_text(donation: DonationReport) -> Iterator[str]:
     """What donation saves and might save, and what it costs in copies."""
-    yield (
-        f"Donation: {human(donation.donated_bytes)} of {counted(donation.donated_count, 'parameter')} hold outputs as "
-        f"well, {donation.missed_count:,} more could"
+    donated = f"{counted(donation.donated_count, 'parameter')} ({human(donation.donated_bytes)})"
+    holding = (
+        f"outputs are in the memory of {donated}" if donation.donated_count else "no parameter's memory holds outputs"
     )
+    could = f"{donation.missed_count:,} more could" if donation.missed_count else "no more could, as far as can be told"
+    yield f"Donation: {holding}, {could}"
     if donation.missed:
         for fit, size_bytes in donation.missed_bytes.items():
             if size_bytes:
