@@ -93,6 +93,7 @@ def test_an_allocation() -> None:
 - at most 4.00 MiB of it are live at once (98.9 %), first at step 3; 47.0 KiB are never used at the same time
 - at the peak of 0 (default), step 8: 4.00 MiB live, 48.0 KiB idle
 - fill over time ` ▁███████`
+- its full size is needed at steps 2 to 8
 - 5 values:
   - `broadcast_multiply_fusion` 4.00 MiB
   - `copy-start.1{0}` 4.00 MiB

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from xla_lens.cli.sets import load_sets
+from xla_lens.cli.sets import load_sets, size_of
 from xla_lens.model.findings import Code, Finding, Severity
+from xla_lens.model.limits import over_limits
 from xla_lens.model.places import Place
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.numbers import counted
@@ -27,6 +28,13 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument("--select", metavar="CODES", type=_codes, help="report these codes only, separated by commas")
     parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="leave these codes out")
+    for name, what in (("peak", "live at once"), ("reserved", "reserved")):
+        parser.add_argument(
+            f"--max-{name}",
+            metavar="SIZE",
+            type=size_of,
+            help=f"also report if more of the default memory space is {what}; such as 16GiB",
+        )
     parser.set_defaults(run=run_check)
 
 
@@ -37,7 +45,8 @@ def run_check(options: argparse.Namespace) -> int:
     sets = 0
     for loaded in load_sets(options.paths):
         sets += 1
-        found = [finding for finding in loaded.analysis.findings if finding.code in selected]
+        limits = over_limits(loaded.analysis, options.max_peak, options.max_reserved)
+        found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if options.output_format == "text":
             for finding in found:
                 print("\n".join(_text(finding)))

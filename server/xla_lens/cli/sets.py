@@ -1,11 +1,13 @@
-"""The dump sets that a command was given, loaded one after another."""
+"""What commands are given: dump sets, loaded one after another, and sizes."""
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from xla_lens.files import NotADump, SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.render.numbers import parse_size
 
 
 class CannotRun(Exception):
@@ -33,3 +35,11 @@ def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
     for files in found.values():
         loaded = load_files(files, {}, {}, lambda: False)
         yield LoadedSet(files, analyse(file.member for file in loaded.values()))
+
+
+def size_of(text: str) -> int:
+    """The bytes of a size on the command line, such as ``15.9GiB``."""
+    size_bytes = parse_size(text)
+    if size_bytes is None:
+        raise argparse.ArgumentTypeError(f"not a size such as 16GiB: {text!r}")
+    return size_bytes

@@ -127,22 +127,28 @@ def biography(dump: DumpSet, memory: Memory, allocation: int) -> Biography:
 
 def arenas(dump: DumpSet, memory: Memory) -> Iterator[Arena]:
     """The preallocated-temp allocations, in the order of the dump."""
-    table, values, placed = dump.allocations, dump.values, placed_values(dump)
-    for allocation in np.flatnonzero(table.kind & Kind.PREALLOCATED_TEMP).tolist():
-        rows, live = placed[values.allocation[placed] == allocation], memory.allocation(allocation)
-        ends = values.offset[rows] + values.size_bytes[rows]
-        top = int(ends.max(initial=0))
-        reaching = rows[ends == top]
-        yield Arena(
-            allocation=allocation,
-            color=int(table.color[allocation]),
-            size_bytes=int(table.size_bytes[allocation]),
-            peak_step=live.peak_step,
-            peak_bytes=live.peak_bytes,
-            top_bytes=top,
-            reaching=reaching,
-            full_size_steps=union(values.start_step[reaching], values.end_step[reaching] + 1),
-        )
+    for allocation in np.flatnonzero(dump.allocations.kind & Kind.PREALLOCATED_TEMP).tolist():
+        yield arena(dump, memory, allocation)
+
+
+def arena(dump: DumpSet, memory: Memory, allocation: int) -> Arena:
+    """One preallocated-temp allocation, by its row."""
+    table, values, live = dump.allocations, dump.values, memory.allocation(allocation)
+    rows = placed_values(dump)
+    rows = rows[values.allocation[rows] == allocation]
+    ends = values.offset[rows] + values.size_bytes[rows]
+    top = int(ends.max(initial=0))
+    reaching = rows[ends == top]
+    return Arena(
+        allocation=allocation,
+        color=int(table.color[allocation]),
+        size_bytes=int(table.size_bytes[allocation]),
+        peak_step=live.peak_step,
+        peak_bytes=live.peak_bytes,
+        top_bytes=top,
+        reaching=reaching,
+        full_size_steps=union(values.start_step[reaching], values.end_step[reaching] + 1),
+    )
 
 
 def union(start: Column, end: Column) -> Intervals:

@@ -11,7 +11,7 @@ careful: XLA also honours a donation that it has to add copies for, and those ar
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
@@ -34,7 +34,7 @@ class Donated:
     size_bytes: int
 
 
-class Fit(Enum):
+class Fit(StrEnum):
     """What stands between a parameter and an output's buffer.
 
     `FREE`: nothing, the parameter is dead before anything is in that buffer. `IN_PLACE`: what reads it last makes the

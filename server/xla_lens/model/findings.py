@@ -47,6 +47,8 @@ class Code(StrEnum):
     STACK_TRACE_MISMATCH = "stack-trace-mismatch"
     PEAK_UNDERSTATED = "peak-understated"
     REPORT_MISMATCH = "report-mismatch"
+    MAX_PEAK = "max-peak"
+    MAX_RESERVED = "max-reserved"
 
 
 class Severity(StrEnum):

@@ -10,7 +10,7 @@ logical shape are counted so, too.
 """
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
@@ -20,7 +20,7 @@ from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo import ArrayShape, Shape, TupleShape, parse_shape
 
 
-class Cause(Enum):
+class Cause(StrEnum):
     """What asks for bytes beyond the elements: a dimension that is rounded up to the tile, a dimension of the tile that
     the array has not, the tail alignment, or whoever made the slice.
     """
@@ -31,7 +31,7 @@ class Cause(Enum):
     SLICE = "slice"
 
 
-class Unexplained(Enum):
+class Unexplained(StrEnum):
     """Why padding cannot be divided into parts.
 
     A tuple is a table of pointers whose width is the backend's; a dynamic array has its lengths in front; a layout that

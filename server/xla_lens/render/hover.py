@@ -17,9 +17,11 @@ from xla_lens.features.hover.facts import (
     ValueName,
 )
 from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
+from xla_lens.render.padding import padding_part
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import MemberKind
 
+_MOST_INTERVALS: Final = 4
 _LONGEST_SHAPE: Final = 160
 _LONGEST_NAME: Final = 200
 _BARS: Final = " ▁▂▃▄▅▆▇█"
@@ -80,6 +82,8 @@ def _value(facts: ValueFacts) -> Iterator[str]:
         yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
     if facts.size_bytes is not None:
         yield f"- size {exact(facts.size_bytes)}{_padding(facts)}"
+        for part in facts.padding.parts if facts.padding else ():
+            yield f"  - {padding_part(part)}"
     if facts.allocation:
         allocation = _allocation_name(facts.allocation)
         yield f"- at offset {facts.offset:,} of {allocation}, memory space {_space(facts.color)}"
@@ -110,10 +114,11 @@ def _missing(kinds: tuple[MemberKind, ...]) -> Iterator[str]:
 
 
 def _padding(facts: ValueFacts) -> str:
-    if facts.logical_bytes is None or facts.size_bytes is None or facts.size_bytes <= facts.logical_bytes:
+    padding = facts.padding.size_bytes if facts.padding else None
+    if not facts.padding or not padding or not facts.size_bytes:
         return ""
-    padding = facts.size_bytes - facts.logical_bytes
-    times = f", {facts.size_bytes / facts.logical_bytes:.1f} times the shape" if facts.logical_bytes else ""
+    logical = facts.padding.logical_bytes
+    times = f", {facts.size_bytes / logical:.1f} times the shape" if logical else ""
     return f", of which {human(padding)} are padding{times}"
 
 
@@ -182,6 +187,10 @@ def _allocation(facts: AllocationFacts) -> Iterator[str]:
         )
         if len(facts.fill) > 1 and size:
             yield f"- fill over time `{''.join(_bar(part, size) for part in facts.fill)}`"
+    if facts.full_size_steps:
+        steps = ", ".join(f"{first} to {last}" for first, last in facts.full_size_steps[:_MOST_INTERVALS])
+        more = " ..." if len(facts.full_size_steps) > _MOST_INTERVALS else ""
+        yield f"- its full size is needed at steps {steps}{more}"
     rest = ", the biggest" if facts.values > len(facts.largest) else ""
     yield f"- {counted(facts.values, 'value')}{rest}{':' if facts.largest else ''}"
     for value in facts.largest:

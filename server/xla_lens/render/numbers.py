@@ -1,5 +1,6 @@
 """Numbers, names and texts as people read them."""
 
+import re
 from typing import Final
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -40,3 +41,17 @@ def shortened(text: str, width: int) -> str:
     """A text of at most `width` characters, on one line."""
     text = " ".join(text.split())
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+_SIZE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int | None:
+    """The bytes of a size as people write it: ``16GiB``, ``16G``, ``1.5 MiB`` or ``4096``, always in powers of 1024;
+    None if it is none.
+    """
+    match = _SIZE.fullmatch(text)
+    if not match:
+        return None
+    power = "KMGTPE".index(match[2].upper()) + 1 if match[2] else 0
+    return int(float(match[1]) * 1024**power) if "." in match[1] else int(match[1]) * 1024**power

@@ -102,11 +102,30 @@ _ARRAY: Final = rb"[a-z][a-z0-9]*\[[^\]]*+\](?:\{(?:[^{}]++|\{[^{}]*+\})*+\})?"
 _SHAPE_PART: Final = re.compile(_ARRAY + rb"|b?\(|\)")
 
 
+def _flat_elements(shape: bytes) -> dict[bytes, tuple[int, int]]:
+    """`tuple_elements` of a tuple of arrays, which most are; nothing of other shapes."""
+    found: dict[bytes, tuple[int, int]] = {}
+    if not shape.startswith(b"(") or shape.startswith((b"((", b"(b(", b"()")) or b", (" in shape or b" b(" in shape:
+        return found
+    if b"*/(" in shape or not shape.endswith(b")"):
+        return found
+    start = 1
+    for number, element in enumerate(shape[1:-1].split(b", ")):
+        end = start + len(element)
+        comment = element.find(b"*/") + 2 if element.startswith(b"/*") else 0
+        found[b"{%d}" % number] = (start + comment, end)
+        start = end + 2
+    found[b"{}"] = (0, len(shape))
+    return found
+
+
 def tuple_elements(shape: bytes) -> dict[bytes, tuple[int, int]]:
     """Where in the text of a shape its parts stand, by their index: ``{}`` is the whole, ``{1,0}`` the first element of
     the second. Tuples come after their elements. What follows the shape does not matter.
     """
-    found: dict[bytes, tuple[int, int]] = {}
+    found = _flat_elements(shape)
+    if found:
+        return found
     # The index of the part that comes next, and the starts of the tuples that are open around it.
     index: list[int] = []
     starts: list[int] = []

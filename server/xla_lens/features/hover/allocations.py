@@ -7,9 +7,10 @@ import numpy as np
 from xla_lens.features.hover.facts import AllocationFacts
 from xla_lens.features.hover.names import allocation_name, largest
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.biography import arena
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.memory import LiveBytes
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Kind
 
 FILL_PARTS: Final = 48
 """How many parts of the schedule the fill of an allocation is told for."""
@@ -37,8 +38,16 @@ def allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
         live_at_space_peak=live.at(space_peak) if space_peak is not None else 0,
         space_peak_step=space_peak,
         fill=_fill(dump, live),
+        full_size_steps=_full_size_steps(analysis, allocation),
         largest=largest(dump, values),
     )
+
+
+def _full_size_steps(analysis: Analysis, allocation: int) -> tuple[tuple[int, int], ...]:
+    if not analysis.dump.allocations.kind[allocation] & int(Kind.PREALLOCATED_TEMP):
+        return ()
+    steps = arena(analysis.dump, analysis.memory, allocation).full_size_steps
+    return tuple(zip(steps.start.tolist(), (steps.end - 1).tolist(), strict=True))
 
 
 def _fill(dump: DumpSet, live: LiveBytes) -> tuple[int, ...]:

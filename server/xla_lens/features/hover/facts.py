@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
+from xla_lens.model.padding import Padding
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import MemberKind
 
@@ -54,7 +55,7 @@ class LiveRangeFacts:
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
     """A value. What the set does not tell is None. `alias` is the instruction that is mentioned, where that only shows
-    the bytes of the value. `logical_bytes` are those of the shape without padding; `live_at_peak` tells whether it is
+    the bytes of the value. `padding` is None without them; `live_at_peak` tells whether it is
     part of the peak of its memory space, which has `peak_bytes`. `missing` are the files that would tell more.
     """
 
@@ -64,7 +65,7 @@ class ValueFacts:
     color: int
     shape: str | None
     size_bytes: int | None
-    logical_bytes: int | None
+    padding: Padding | None
     offset: int | None
     allocation: "AllocationName | None"
     live_range: LiveRangeFacts | None
@@ -92,7 +93,7 @@ class AllocationName:
 class AllocationFacts:
     """An allocation. `peak_bytes` of it are live at once at most, first at `peak_step`; `live_at_space_peak` of them
     when its memory space has its peak. `fill` cuts the schedule into parts of equal length and tells the most bytes
-    of it that are live in each.
+    of it that are live in each. `full_size_steps`, first and last, are those at which an arena needs its full size.
     """
 
     name: AllocationName
@@ -105,6 +106,7 @@ class AllocationFacts:
     live_at_space_peak: int
     space_peak_step: int | None
     fill: tuple[int, ...]
+    full_size_steps: tuple[tuple[int, int], ...]
     largest: tuple[ValueName, ...]
 
 

@@ -10,8 +10,8 @@ from xla_lens.model.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.memory import MemorySpace
+from xla_lens.model.padding import padding_of
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo import TupleShape, parse_shape
 
 NEIGHBOURS: Final = 8
 """How many of the values on the same bytes are told."""
@@ -22,7 +22,6 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
     dump, values = analysis.dump, analysis.dump.values
     slice_row, allocation = int(values.slice[value]), int(values.allocation[value])
     shape = dump.shape(value)
-    parsed = parse_shape(shape) if shape is not None else None
     space = analysis.memory.space(int(values.color[value]))
     sharing, ending = neighbours(dump, value), last_uses(dump, value)
     instruction = dump.instruction(int(values.name[value]))
@@ -33,7 +32,7 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
         color=int(values.color[value]),
         shape=shape.decode("utf-8", "replace") if shape is not None else None,
         size_bytes=int(values.size_bytes[value]) if slice_row != NONE else None,
-        logical_bytes=None if parsed is None or isinstance(parsed, TupleShape) else parsed.byte_size,
+        padding=padding_of(dump, value),
         offset=int(values.offset[value]) if slice_row != NONE else None,
         allocation=allocation_name(dump, allocation) if allocation != NONE else None,
         live_range=_live_range(dump, ending) if ending else None,

@@ -68,16 +68,16 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
     buffers, ranges = dump.peak_buffers, dump.live_ranges
     is_indexed = int(np.any(buffers.index != NONE))
     value = dump.value_of_live_range
-    live = (ranges.start_step <= step) & (step <= ranges.end_step)
+    live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
     sure = ~in_doubt(doubts.names, ranges.name) & (~in_doubt(doubts.values, value) | (value == NONE))
     # What is in doubt may be listed or not.
     unsure = {*ranges.name[~sure].tolist(), *dump.values.name[doubts.values].tolist()}
-    expected = _keys(ranges.name, ranges.index, is_indexed)
+    expected = _keys(ranges.name[live], ranges.index[live], is_indexed)
     listed = _keys(buffers.name, buffers.index, is_indexed)
-    left = Counter(key for key, is_here in zip(expected, live.tolist(), strict=True) if is_here)
+    left = Counter(expected)
     sizes = _sizes(dump, is_indexed)
     is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
-    is_elsewhere = _is_out_of_place(dump, np.flatnonzero(live), listed, expected)
+    is_elsewhere = _is_out_of_place(dump, live, listed, expected)
     extra = []
     replaced = 0
     # Of two rows of one name, the one that has the size and the place is right.
@@ -103,7 +103,7 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
         )
     # One that stands for another is one cause.
     if len(missing) > len(extra) + replaced and doubts.is_whole(member):
-        rows = [expected.index(key) for key in missing[:MAXIMUM_RELATED]]
+        rows = [int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED]]
         yield error(
             Code.PEAK_LIST_MISMATCH,
             row_place(member, dump.peaks, 0),
@@ -128,15 +128,16 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
 def _is_out_of_place(
     dump: DumpSet, live: Column, listed: list[tuple[int, int]], expected: list[tuple[int, int]]
 ) -> Marks:
-    """For each row of the list whether another value belongs there; none if the list is too long or too short."""
+    """For each row of the list whether another value belongs there; none if the list is too long or too short. What is
+    `expected` are the keys of the rows of live ranges `live`.
+    """
     if len(live) != len(listed):
         return np.zeros(len(listed), bool)
+    order = list(range(len(live)))
     if np.all(dump.peak_buffers.cumulative_bytes != NONE):
-        sizes = taken(dump.logical_bytes, dump.value_of_live_range)
-        order = [(-int(sizes[row]), _name_and_path(dump, *expected[row]), row) for row in live.tolist()]
-        live = np.array([row for _, _, row in sorted(order)], np.int64)
-    pairs = zip(listed, (expected[row] for row in live.tolist()), strict=True)
-    return np.array([key != wanted for key, wanted in pairs], bool)
+        sizes = taken(dump.logical_bytes, dump.value_of_live_range[live]).tolist()
+        order.sort(key=lambda place: (-sizes[place], *_name_and_path(dump, *expected[place])))
+    return np.array([key != expected[place] for key, place in zip(listed, order, strict=True)], bool)
 
 
 def _name_and_path(dump: DumpSet, name: int, index: int) -> tuple[bytes, tuple[int, ...]]:

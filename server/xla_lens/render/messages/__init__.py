@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.model.findings import Finding
-from xla_lens.render.messages import allocations, form, peaks, steps, values
+from xla_lens.render.messages import allocations, form, limits, peaks, steps, values
 
 _WORDINGS: Final = {
     **form.WORDINGS,
@@ -11,6 +11,7 @@ _WORDINGS: Final = {
     **values.WORDINGS,
     **steps.WORDINGS,
     **peaks.WORDINGS,
+    **limits.WORDINGS,
 }
 
 
