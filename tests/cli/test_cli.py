@@ -33,14 +33,12 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 def test_report(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(capsys, "report", SEED)
     assert (status, err) == (0, "")
-    assert (
-        out
-        == f"""\
+    assert out.startswith(
+        f"""\
 {SEED.name}
   files      buffer-assignment in {SEED.parent}
   reserved   580.0 KiB in 5 allocations
   holds      6 values, 7 scheduled instructions
-  findings   1: run `xla-lens check {SEED}`
 
 Memory space   reserved  parameter       temp   output
   0 default   580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
@@ -49,13 +47,18 @@ Peak              true  of reserved  at step  instruction    live at the printed
   0 default  580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
   XLA prints a peak of 328.0 KiB at step 5.
 
+"""
+    )
+    assert (
+        """
 Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
        size   share  value          shape                 live  op_name
-  256.0 KiB  44.1 %  param          f32[64,256,4]{{2,1,0}}  0-7
-  256.0 KiB  44.1 %  fusion         f32[64,1024]{{1,0}}     3-4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
-   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{{2,1,0}}  0-7
-    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{{1,0}}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
+  256.0 KiB  44.1 %  param          f32[64,256,4]{2,1,0}  0-7
+  256.0 KiB  44.1 %  fusion         f32[64,1024]{1,0}     3-4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
+   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{2,1,0}  0-7
+    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{1,0}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
 """  # noqa: E501
+        in out
     )
 
 
@@ -101,7 +104,7 @@ def test_report_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "missing    the live ranges" in out
     assert "missing    the values" in out
     _, (report,) = run_json(capsys, "report", alone)
-    assert report["printed"] == {"total_bytes": None, "peak_step": None, "peak_bytes": None}
+    assert set(report["printed"].values()) == {None}
     assert report["memory_spaces"][0]["peak_live_bytes"] is None
     assert report["memory_spaces"][0]["live_at_peak"] == []
 
@@ -119,9 +122,11 @@ def test_report_as_json(capsys: pytest.CaptureFixture[str], fact: dict[str, Any]
         "reserved_bytes",
         "printed",
         "memory_spaces",
+        "donation",
     }
-    for key in ("instructions", "values", "allocations", "reserved_bytes", "printed"):
+    for key in ("instructions", "values", "allocations", "reserved_bytes"):
         assert report[key] == fact[key]
+    assert {key: report["printed"][key] for key in fact["printed"]} == fact["printed"]
     for space, expected in zip(report["memory_spaces"], fact["memory_spaces"], strict=True):
         assert {key: space[key] for key in expected} == expected
         assert {"peak_instruction", "live_at_peak"} <= space.keys()
