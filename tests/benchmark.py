@@ -236,8 +236,9 @@ def _arena(count: int) -> str:
     steps = "".join(f"    {n}:v.{n}\n" for n in range(count))
     ranges = "".join(f"    v.{n}{{}}:{start}-{min(start + 1000, count)}\n" for n, (_, start) in enumerate(places))
     return (
-        f"BufferAssignment:\nallocation 0: size 256000, preallocated-temp:\n{slices}\nTotal bytes used: 256000 (250.0KiB)\n\n"
-        f"Used values:\n{used}\n\nHloLiveRange (max {count}):\n  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
+        f"BufferAssignment:\nallocation 0: size 256000, preallocated-temp:\n{slices}\n"
+        f"Total bytes used: 256000 (250.0KiB)\n\nUsed values:\n{used}\n\nHloLiveRange (max {count}):\n"
+        f"  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
     )
 
 
