@@ -30,18 +30,26 @@ at another line; not at all; the analysis raised an exception."""
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one edit of one dump. `unrelated` is the number of false alarms."""
+    """What became of one edit of one dump. `unrelated` is the number of false alarms; `places` the number of findings
+    of the expected codes.
+    """
 
     edit: str
     dump: str
     seed: int
     outcome: str
     unrelated: int
+    places: int = 0
     details: str = field(repr=False, default="")
 
     @property
     def is_good(self) -> bool:
-        return self.outcome in ("found", "related") and not self.unrelated
+        return self.outcome in ("found", "related") and not self.unrelated and not self.is_shower
+
+    @property
+    def is_shower(self) -> bool:
+        """Whether one edit gives many findings: more than one, or two where nothing tells which line was edited."""
+        return self.places > 2
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
     try:
         findings = dump.findings(mutation.files)
     except Exception:
-        return Result(edit, dump.name, seed, "failed", 0, _details(dump, mutation, [], traceback.format_exc()))
+        return Result(edit, dump.name, seed, "failed", 0, 0, _details(dump, mutation, [], traceback.format_exc()))
     known = Counter(dump.known)
     new = []
     for finding in findings:
@@ -120,7 +128,8 @@ def run(dump: Dump, edit: str, seed: int) -> Result | None:
         and finding.code not in mutation.codes | mutation.also
         and ANY not in mutation.also
     ]
-    return Result(edit, dump.name, seed, outcome, len(unrelated), _details(dump, mutation, new))
+    places = sum(finding.code in mutation.codes for finding in new if finding.severity in ALARMS)
+    return Result(edit, dump.name, seed, outcome, len(unrelated), places, _details(dump, mutation, new))
 
 
 def _outcome(mutation: Mutation, findings: list[Finding]) -> str:
@@ -168,7 +177,7 @@ def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Res
         dump = load(paths)
     except Exception:
         name = str(next(iter(paths.values())))
-        return [Result("(none)", name, 0, "failed", 0, traceback.format_exc())]
+        return [Result("(none)", name, 0, "failed", 0, 0, traceback.format_exc())]
     results = (run(dump, name, seed) for name in _edits(edit) for seed in range(seeds))
     return [result for result in results if result]
 
@@ -179,7 +188,8 @@ def table(results: Iterable[Result], edits: Iterable[str]) -> str:
     for result in results:
         counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
         counts[result.edit]["unrelated"] += bool(result.unrelated)
-    columns = ("tried", *OUTCOMES, "unrelated")
+        counts[result.edit]["showers"] += result.is_shower
+    columns = ("tried", *OUTCOMES, "unrelated", "showers")
     total = sum(counts.values(), Counter())
     lines = [f"{'edit':30}" + "".join(f"{column:>10}" for column in columns)]
     for edit, count in [*counts.items(), ("all", total)]:
@@ -203,7 +213,8 @@ def main() -> int:
     for result in results:
         shown[result.edit] += not result.is_good
         if not result.is_good and shown[result.edit] <= options.show:
-            print(f"{result.edit} {result.outcome}, {result.unrelated} unrelated, seed {result.seed}: {result.dump}")
+            counts = f"{result.unrelated} unrelated, {result.places} places"
+            print(f"{result.edit} {result.outcome}, {counts}, seed {result.seed}: {result.dump}")
             print(result.details, end="\n\n")
     print(table(results, _edits(options.edit)))
     return 0 if all(result.is_good for result in results) else 1

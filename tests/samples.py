@@ -3,7 +3,7 @@
 import json
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,18 @@ def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:
         path = SHARED_DUMPS / fact["file"]
         # Not through the cache of `analysis_of`: all of these together are big.
         yield fact["file"], analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
+
+
+def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
+    """A test of what a check gives for each dump set of the full collection, which the fixture `of_all_dumps` has. All
+    such tests share one pass.
+    """
+
+    def mark_test(test: Any) -> Any:
+        test.check = check
+        return needs_shared_dumps(test)
+
+    return mark_test
 
 
 def member(text: bytes, kind: MemberKind = MemberKind.BUFFER_ASSIGNMENT) -> Member:

@@ -1,5 +1,6 @@
 """Biographies of allocations: against a count byte by byte, and against the live bytes of all dumps."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -7,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import (
-    SHARED_DUMPS,
-    SPLIT,
-    analysis_of,
-    analysis_of_text,
-    assignments,
-    big_dumps,
-    facts,
-    needs_shared_dumps,
-)
+from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.biography import Intervals, arenas, biography, union
 from xla_lens.syntax.columns import NONE
@@ -57,12 +49,9 @@ def test_free_bytes_are_those_that_are_not_live(path: Path) -> None:
     _check(analysis_of(path))
 
 
-@needs_shared_dumps
-def test_free_bytes_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
-    for fact in facts(SHARED_DUMPS):
-        path = SHARED_DUMPS / fact["file"]
-        _check(analysis_of.__wrapped__(path if path.is_file() else big / fact["file"]))
+@on_all_dumps(_check)
+def test_free_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
 
 
 def _text(intervals: Intervals | None) -> list[tuple[int, int]] | None:

@@ -1,5 +1,6 @@
 """The smallest sets of values without which a budget holds: against all sets there are, and on real dumps."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -8,17 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from samples import (
-    SHARED_DUMPS,
-    SPLIT,
-    analysis_of,
-    analysis_of_text,
-    assignments,
-    big_dumps,
-    facts,
-    needs_shared_dumps,
-    slots_text,
-)
+from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.budget import BudgetPlan, smallest_set
 from xla_lens.model.without import live_without, space_slots
@@ -84,17 +75,17 @@ def test_plans_hold(path: Path, share: float) -> None:
         _check(analysis, plan)
 
 
-@needs_shared_dumps
-def test_plans_hold_for_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
-    for fact in facts(SHARED_DUMPS):
-        path = SHARED_DUMPS / fact["file"]
-        analysis = analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
-        for space in analysis.memory.spaces:
-            plan = smallest_set(analysis.dump, analysis.memory, space.color, space.peak_live_bytes * 9 // 10)
-            assert plan
-            assert plan.is_reached
-            _check(analysis, plan)
+def _check_plans(analysis: Analysis) -> None:
+    for space in analysis.memory.spaces:
+        plan = smallest_set(analysis.dump, analysis.memory, space.color, space.peak_live_bytes * 9 // 10)
+        assert plan
+        assert plan.is_reached
+        _check(analysis, plan)
+
+
+@on_all_dumps(_check_plans)
+def test_plans_hold_for_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
 
 
 def test_within_the_budget_already() -> None:

@@ -1,10 +1,12 @@
 """Donation, against programs that were compiled with and without it."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from samples import SHARED_DUMPS, all_analyses, analysis_of, analysis_of_text, assignments, needs_shared_dumps
+from samples import SHARED_DUMPS, analysis_of, analysis_of_text, assignments, needs_shared_dumps, on_all_dumps
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.donation import Donation, Fit, find_donation
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.syntax.columns import Kind
@@ -46,11 +48,14 @@ def test_donation_of_real_dumps(path: Path) -> None:
     assert _check(dump).is_known == (len(dump.live_ranges) > 0)
 
 
-@needs_shared_dumps
-def test_donation_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    found = {file: _check(analysis.dump) for file, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big")}
-    assert sum(len(donation.donated) for donation in found.values()) == 11118
-    fits = [row.fit for donation in found.values() for row in donation.missed]
+def _check_analysis(analysis: Analysis) -> Donation:
+    return _check(analysis.dump)
+
+
+@on_all_dumps(_check_analysis)
+def test_donation_of_all_dumps(of_all_dumps: Mapping[str, Donation]) -> None:
+    assert sum(len(donation.donated) for donation in of_all_dumps.values()) == 11118
+    fits = [row.fit for donation in of_all_dumps.values() for row in donation.missed]
     assert [fits.count(fit) for fit in Fit] == [56, 78, 49]
 
 

@@ -1,11 +1,11 @@
 """What the rows of memory usage reports mean, in both forms."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SHARED_DUMPS, analysis_of, assignments, dump_files, mark, needs_shared_dumps
-from xla_lens.files import find_set
+from samples import DUMPS, analysis_of, assignments, mark, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.mentions import Allocation, Value, mention_at
 from xla_lens.render.numbers import human
@@ -38,12 +38,14 @@ def test_rows() -> None:
     assert sum(map(_check_rows, with_report)) > 200
 
 
-@needs_shared_dumps
-def test_rows_of_all_dumps() -> None:
-    reports = [path for path in dump_files(SHARED_DUMPS) if path.name.endswith("-memory-usage-report.txt")]
-    for path in reports:
-        if MemberKind.BUFFER_ASSIGNMENT in find_set(path).paths:
-            _check_rows(analysis_of.__wrapped__(path))
+def _check(analysis: Analysis) -> int | None:
+    has_report = MemberKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.members}
+    return _check_rows(analysis) if has_report else None
+
+
+@on_all_dumps(_check)
+def test_rows_of_all_dumps(of_all_dumps: Mapping[str, int | None]) -> None:
+    assert sum(rows is not None for rows in of_all_dumps.values()) > 190
 
 
 @pytest.mark.parametrize("folder", ["cpu-jaxlib0.6.2", "cpu-jaxlib0.8.3"])

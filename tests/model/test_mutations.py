@@ -1,4 +1,4 @@
-"""Each edit of a real dump is found, at its line, and nothing else is said to be wrong."""
+"""Each edit of a real dump is found, at its line and not at many, and nothing else is said to be wrong."""
 
 from functools import cache
 
@@ -21,7 +21,10 @@ def test_an_edit_is_found_and_nothing_else(edit: str) -> None:
     results = [result for dump in _dumps() for seed in range(_SEEDS) if (result := run(dump, edit, seed))]
     assert results, "it applies to no dump"
     bad = [result for result in results if not result.is_good]
-    shown = (f"{result.outcome}, {result.unrelated} unrelated: {result.dump}\n{result.details}" for result in bad[:3])
+    shown = (
+        f"{result.outcome}, {result.unrelated} unrelated, {result.places} places: {result.dump}\n{result.details}"
+        for result in bad[:3]
+    )
     assert not bad, f"{len(bad)} of {len(results)}\n" + "\n\n".join(shown)
 
 
@@ -31,5 +34,5 @@ def test_an_edit_is_the_same_each_time() -> None:
         assert run(dump, edit, 0) == run(dump, edit, 0)
 
 
-def test_real_dumps_have_no_findings() -> None:
-    assert [dump.name for dump in _dumps() if dump.known] == []
+def test_real_dumps_have_no_errors_and_warnings() -> None:
+    assert {code for dump in _dumps() for code, *_ in dump.known} <= {"peak-understated"}

@@ -1,5 +1,6 @@
 """Who owns the live bytes, against a count byte by byte, and against the live bytes of all dumps."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SHARED_DUMPS, analysis_of, assignments, big_dumps, facts, needs_shared_dumps
+from samples import analysis_of, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.owned import byte_segments, owned_bytes
 
@@ -33,12 +34,9 @@ def test_owned_bytes_are_the_live_bytes(path: Path) -> None:
     _check(analysis_of(path))
 
 
-@needs_shared_dumps
-def test_owned_bytes_are_the_live_bytes_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    big = big_dumps(tmp_path_factory.getbasetemp() / "big")
-    for fact in facts(SHARED_DUMPS):
-        path = SHARED_DUMPS / fact["file"]
-        _check(analysis_of.__wrapped__(path if path.is_file() else big / fact["file"]))
+@on_all_dumps(_check)
+def test_owned_bytes_are_the_live_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
 
 
 @pytest.mark.parametrize("path", assignments()[::4], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

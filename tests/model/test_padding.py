@@ -1,6 +1,7 @@
 """Padding, against the sizes that real dumps assign."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import all_analyses, analysis_of, assignments, needs_shared_dumps
+from samples import analysis_of, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.owned import owned_bytes
 from xla_lens.model.padding import Cause, Padding, Unexplained, explain_padding, padding_at, padding_of
@@ -141,13 +142,19 @@ def test_the_rule_holds_on_real_dumps(path: Path) -> None:
     _check_peaks(analysis_of(path))
 
 
-@needs_shared_dumps
-def test_the_rule_holds_on_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _check(analysis: Analysis) -> Counter[str]:
+    found: Counter[str] = Counter()
+    _count(analysis, found)
+    _check_peaks(analysis)
+    return found
+
+
+@on_all_dumps(_check)
+def test_the_rule_holds_on_all_dumps(of_all_dumps: Mapping[str, Counter[str]]) -> None:
     """The exceptions: a flag in space 2 that is smaller than its layout, and layouts that are split."""
     found: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
-    for file, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
-        _count(analysis, found[file.startswith("tpu")])
-        _check_peaks(analysis)
+    for file, counts in of_all_dumps.items():
+        found[file.startswith("tpu")] += counts
     assert found[True] == {"exact": 73902, "rounded": 1620, "split": 66, "smaller": 2}
     assert found[False].keys() == {"exact", "rounded"}
     assert found[False]["rounded"] == 12

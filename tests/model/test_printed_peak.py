@@ -1,23 +1,13 @@
 """XLA's own way to its peak, against the step that it prints."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from samples import (
-    SEED,
-    SHARED_DUMPS,
-    SPLIT,
-    TPU,
-    analysis_of,
-    analysis_of_text,
-    assignments,
-    big_dumps,
-    facts,
-    needs_shared_dumps,
-)
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.printed_peak import (
     CountedBytes,
@@ -48,18 +38,17 @@ def test_finds_the_printed_step(path: Path) -> None:
         assert _first_greatest(analysis) == analysis.dump.peaks.step[0]
 
 
-@needs_shared_dumps
-def test_finds_the_printed_step_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    big, printed = big_dumps(tmp_path_factory.getbasetemp() / "big"), 0
-    for fact in facts(SHARED_DUMPS):
-        path = SHARED_DUMPS / fact["file"]
-        analysis = analysis_of.__wrapped__(path if path.is_file() else big / fact["file"])
-        dump = analysis.dump
-        if len(dump.peaks):
-            assert xla_peak_step(dump) == dump.peaks.step[0], path
-            printed += 1
-        _check_identities(analysis)
-    assert printed > 250
+def _check(analysis: Analysis) -> bool:
+    dump = analysis.dump
+    if len(dump.peaks):
+        assert xla_peak_step(dump) == dump.peaks.step[0]
+    _check_identities(analysis)
+    return len(dump.peaks) > 0
+
+
+@on_all_dumps(_check)
+def test_finds_the_printed_step_of_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
+    assert sum(of_all_dumps.values()) > 250
 
 
 def _check_identities(analysis: Analysis) -> None:

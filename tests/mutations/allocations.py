@@ -231,3 +231,19 @@ def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None
     places = [Place(ASSIGNMENT, header.start), following]
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return made(view, [removed(header)], places, "syntax", also)
+
+
+@edit
+def slice_renamed(rng: random.Random, view: View) -> Mutation | None:
+    row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
+    return made(view, [put(row, "name", b"renamed.9999")], [row], "undefined-value") if row else None
+
+
+@edit
+def slice_id(rng: random.Random, view: View) -> Mutation | None:
+    """To one that another value has."""
+    row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
+    other = pick(rng, (other for other in view.all("slice") if row and other["id"] != row["id"]))
+    if not row or not other:
+        return None
+    return made(view, [put(row, "id", other.text("id"))], [row, other], "duplicate-value", "syntax")

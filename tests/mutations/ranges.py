@@ -1,9 +1,9 @@
 """Edits of the schedule and of live ranges."""
 
 import random
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from mutations.edits import Mutation, Place, edit, exchanged, made, pick, put, removed
+from mutations.edits import Mutation, Place, edit, exchanged, made, other_number, pick, put, removed
 from mutations.lines import Line
 from mutations.values import UNKNOWN
 from mutations.view import View
@@ -75,6 +75,34 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
         return None
     places = [Place(line.file, line.start) for line in pair]
     return _at_rows(made(view, exchanged(*pair, "name"), [], "schedule-mismatch", _ENDS), view, places)
+
+
+@edit
+def step_number(rng: random.Random, view: View) -> Mutation | None:
+    """The number of a step. Next to a step of the same number, nothing tells which of both is wrong."""
+    steps = view.all("step")
+    line = pick(rng, steps)
+    if not line:
+        return None
+    number = other_number(rng, line.number("step"), 0, len(steps) + 3)
+    others = [step for step in steps if step is not line and step.number("step") == number]
+    return made(view, [put(line, "step", number)], [line, *others], "schedule-mismatch")
+
+
+@edit
+def step_deleted(rng: random.Random, view: View) -> Mutation | None:
+    """What follows says that it is missing."""
+    pair = pick(rng, pairwise(view.all("step")))
+    return made(view, [removed(pair[0])], [pair[1]], "schedule-mismatch") if pair else None
+
+
+@edit
+def step_renamed(rng: random.Random, view: View) -> Mutation | None:
+    """To an instruction that is scheduled elsewhere."""
+    line, other = pick(rng, view.all("step")), pick(rng, view.all("step"))
+    if not line or not other or line is other:
+        return None
+    return made(view, [put(line, "name", other.text("name"))], [line, other], "schedule-mismatch")
 
 
 @edit

@@ -20,6 +20,24 @@ def used_value_deleted(rng: random.Random, view: View) -> Mutation | None:
     return made(view, [change], [view.slice[header.key]], "undefined-value")
 
 
+@edit
+def used_value_renamed(rng: random.Random, view: View) -> Mutation | None:
+    header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
+    if not header:
+        return None
+    return made(view, [put(header, "name", UNKNOWN)], [header], "unassigned-value")
+
+
+@edit
+def used_value_id(rng: random.Random, view: View) -> Mutation | None:
+    """To one that another value has."""
+    header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
+    other = pick(rng, (line for line in view.all("value") if header and line["id"] != header["id"]))
+    if not header or not other:
+        return None
+    return made(view, [put(header, "id", other.text("id"))], [header, other], "duplicate-value", "syntax")
+
+
 def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
     """Another use of the value that reads just so: after the edit, both lines are the same, and nothing tells them
     apart.

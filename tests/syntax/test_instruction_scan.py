@@ -1,12 +1,14 @@
 """What is read without a tree is what the grammar reads."""
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from samples import all_analyses, analysis_of, assignments, needs_shared_dumps
+from samples import analysis_of, assignments, on_all_dumps
+from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.syntax.hlo import TupleShape, parse_instruction, parse_shape
 from xla_lens.syntax.instruction_scan import instruction_head, op_name_of, operand_names, tuple_elements
@@ -55,14 +57,16 @@ def test_instructions_of_real_dumps(path: Path) -> None:
         _check(text)
 
 
-@needs_shared_dumps
-def test_instructions_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    checked = 0
-    for _, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
-        for text in _texts(analysis.dump, 1000):
-            _check(text)
-            checked += 1
-    assert checked > 14_000
+def _check_all(analysis: Analysis) -> int:
+    texts = _texts(analysis.dump, 1000)
+    for text in texts:
+        _check(text)
+    return len(texts)
+
+
+@on_all_dumps(_check_all)
+def test_instructions_of_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert sum(of_all_dumps.values()) > 14_000
 
 
 _TYPED = b"%f.1 = f32[2]{0:T(8,128)} fusion(f32[2]{0:T(8,128)S(1)} %a.1, (f32[], (s32[], b(u8[4]{0}))) %b), kind=kLoop"

@@ -84,7 +84,13 @@ def _summary(findings: list[Finding], sets: int) -> str:
     if not findings:
         return f"{checked}, nothing found"
     counts = Counter(finding.severity for finding in findings)
-    return f"{checked}: " + ", ".join(counted(counts[kind], kind.value) for kind in Severity if counts[kind])
+    # `information` has no plural.
+    told = (
+        f"{counts[kind]:,} {kind}" if kind is Severity.INFORMATION else counted(counts[kind], kind.value)
+        for kind in Severity
+        if counts[kind]
+    )
+    return f"{checked}: {', '.join(told)}"
 
 
 def _json(finding: Finding) -> dict[str, Any]:

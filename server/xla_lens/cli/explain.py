@@ -2,6 +2,7 @@
 
 import argparse
 
+from xla_lens.cli.sets import CannotRun
 from xla_lens.files import explanation_path
 from xla_lens.model.findings import Code
 
@@ -14,17 +15,13 @@ def add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         description="Explains what findings of a code mean: the rule, what usually breaks it, and what to look at.",
         epilog=f"codes: {', '.join(Code)}",
     )
-    parser.add_argument("code", metavar="CODE", type=_code, help="such as overlapping-slices")
+    parser.add_argument("code", metavar="CODE", help="such as overlapping-slices")
     parser.set_defaults(run=run_explain)
-
-
-def _code(text: str) -> Code:
-    if text not in set(Code):
-        raise argparse.ArgumentTypeError(f"no such code: {text}")
-    return Code(text)
 
 
 def run_explain(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""
-    print(explanation_path(options.code).read_text(encoding="utf-8"), end="")
+    if options.code not in set(Code):
+        raise CannotRun(f"no such code: {options.code} (`xla-lens explain --help` lists them)")
+    print(explanation_path(Code(options.code)).read_text(encoding="utf-8"), end="")
     return 0

@@ -23,7 +23,7 @@ from xla_lens.model.checks.peak import printed_peak
 from xla_lens.model.checks.reports import report_mismatch
 from xla_lens.model.checks.schedule import schedule_mismatch, unknown_instructions
 from xla_lens.model.checks.spaces import memory_spaces
-from xla_lens.model.checks.structure import check_structure
+from xla_lens.model.checks.structure import check_structure, used_values_before_gaps
 from xla_lens.model.checks.values import (
     definitions,
     duplicate_positions,
@@ -34,7 +34,7 @@ from xla_lens.model.checks.values import (
     order_of_values,
 )
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Severity
+from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.memory import Memory
 
 __all__ = ["check", "is_exempt"]
@@ -76,12 +76,15 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     doubts.broken = {
         id(finding.place.member)
         for finding in findings
-        if finding.code is Code.TRUNCATED_DUMP or finding.severity is Severity.ERROR
+        if finding.severity is Severity.ERROR or not finding.facts.get("is_read", 1)
     }
+    mixed = used_values_before_gaps(dump)
+    doubts.used_values[mixed] = doubts.names[dump.used_values.name[mixed]] = True
+    doubts.doubt_values(dump.value_of_used_value[mixed])
     for one in _CHECKS:
         findings += one(dump, doubts)
-    findings += overlapping_slices(dump, memory, doubts)
     findings += printed_peak(dump, memory, doubts)
+    findings += overlapping_slices(dump, memory, doubts)
     findings += report_mismatch(dump, doubts)
     order = {id(member): number for number, member in enumerate(dump.members)}
     return sorted(findings, key=lambda finding: (order[id(finding.place.member)], finding.place.start))

@@ -201,6 +201,8 @@ def total_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             total_bytes=total,
             reserved_bytes=reserved,
             allocations=len(dump.allocations),
+            allocation=int(dump.allocations.index[row]) if row != NONE else NONE,
+            allocation_bytes=int(dump.allocations.size_bytes[row]) if row != NONE else NONE,
         )
     elif human and human != human_size(total):
         span = Place(member, int(totals.human_start[0]), int(totals.human_end[0]))

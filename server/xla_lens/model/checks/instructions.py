@@ -43,11 +43,11 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield error(
             Code.OPERAND_MISMATCH,
             text or row_place(member, uses, row),
-            *([Related(quote, "instruction")] if (quote := doubts.quotes.place(int(uses.name[row]))) else []),
+            *([Related(row_place(member, uses, row), "use")] if text else _quoted(doubts, int(uses.name[row]))),
             what="unknown" if text else "other" if operand[row] != NONE else "none",
             value=dump.value_label(int(value[row])),
             user=dump.label(int(uses.name[row]), NONE),
-            operand=int(uses.operand[row]),
+            operand=_operand(dump, row),
             operands=int(count[uses.name[row]]),
             read=dump.label(int(operand[row]), int(uses.index[row])) if operand[row] != NONE else "",
         )
@@ -71,8 +71,19 @@ def _read_twice(dump: DumpSet, doubts: Doubts, member: Member, value: Column) ->
                 value=dump.value_label(int(value[row])),
                 other=dump.value_label(int(value[first])),
                 user=dump.label(int(uses.name[row]), NONE),
-                operand=int(uses.operand[row]),
+                operand=_operand(dump, row),
             )
+
+
+def _operand(dump: DumpSet, use: int) -> str:
+    """The operand that a use is of, as the dump prints it: `0 {1}`."""
+    index = int(dump.uses.index[use])
+    return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
+
+
+def _quoted(doubts: Doubts, name: int) -> list[Related]:
+    quote = doubts.quotes.place(name)
+    return [Related(quote, "instruction")] if quote else []
 
 
 def _unknown_operand(dump: DumpSet, member: Member, name: int, operand: int) -> Place | None:
@@ -97,6 +108,7 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     data, text = dump.assignment.document.data, dump.used.document.data
     start, end = quote_spans(dump)
     known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~doubts.values)
+    known = known[~in_doubt(doubts.names, values.name[known])]
     rows = values.slice[known]
     columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
     tuples: dict[int, dict[bytes, bytes]] = {}

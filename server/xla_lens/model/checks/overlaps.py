@@ -66,6 +66,7 @@ def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterato
         if int(values.allocation[pair[0]]) not in unsure and not np.any(doubts.values[list(pair)])
     ]
     for value, others in _culprits(dump, collisions):
+        doubts.values[[value, *others]] = True
         first = others[0]
         row = int(values.slice[value])
         end_byte, other_end = (int(values.offset[one] + values.size_bytes[one]) for one in (value, first))

@@ -79,6 +79,7 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
     is_wrong = (sizes != NONE) & (sizes != buffers.size_bytes)
     is_elsewhere = _is_out_of_place(dump, live, listed, expected)
     extra = []
+    replaced = 0
     # Of two rows of one name, the one that has the size and the place is right.
     for row in np.lexsort((is_elsewhere, is_wrong)).tolist():
         key = listed[row]
@@ -86,6 +87,8 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
             left[key] -= 1
         elif key[0] not in unsure and not doubts.names[key[0]]:
             extra.append(row)
+        else:
+            replaced += 1
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not doubts.names[key[0]]]
     for row in extra:
         others = [other for other, key in enumerate(listed) if key == listed[row] and other != row]
@@ -99,7 +102,7 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
             is_twice=int(len(others) > 0),
         )
     # One that stands for another is one cause.
-    if len(missing) > len(extra) and doubts.is_whole(member):
+    if len(missing) > len(extra) + replaced and doubts.is_whole(member):
         rows = [int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED]]
         yield error(
             Code.PEAK_LIST_MISMATCH,

@@ -1,10 +1,11 @@
 """Checks of the schedule: its steps, its length, and whether all is in it that has to do with live values."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts, Marks
+from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, error
 from xla_lens.model.lookup import first_rows, taken
@@ -20,24 +21,18 @@ def schedule_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     schedule, member = dump.schedule, dump.live
     if member is None or not len(schedule):
         return
-    found = list(_steps(dump, doubts, member))
-    rows = np.arange(len(schedule))
-    first = first_rows(schedule.name, schedule.name, rows)
-    for row in np.flatnonzero(first != rows).tolist():
-        if not doubts.names[schedule.name[row]]:
-            doubts.names[schedule.name[row]] = True
-            related = Related(row_place(member, schedule, int(first[row])), "first")
-            found.append(
-                error(
-                    Code.SCHEDULE_MISMATCH,
-                    row_place(member, schedule, row),
-                    related,
-                    what="twice",
-                    name=dump.label(int(schedule.name[row]), NONE),
-                )
-            )
+    first = _first_rows(dump)
+    again = np.flatnonzero(first != np.arange(len(schedule)))
+    doubts.names[schedule.name[again]] = True
+    # A row that is there twice with its number says nothing of the others.
+    is_copy = np.zeros(len(schedule), bool)
+    is_copy[again] = schedule.step[again] == schedule.step[first[again]]
+    found = list(_steps(dump, doubts, member, np.flatnonzero(~is_copy)))
+    for row in again.tolist():
+        related = Related(row_place(member, schedule, int(first[row])), "first")
+        found.append(_step_finding(dump, member, row, related, what="twice"))
     yield from found
-    maximum = int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+    maximum = _maximum(dump)
     if maximum not in (NONE, len(schedule)) and not found and doubts.is_whole(member):
         doubts.is_timing_sound = False
         yield error(
@@ -51,31 +46,61 @@ def schedule_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         doubts.is_timing_sound = False
 
 
-def _steps(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _first_rows(dump: DumpSet) -> Column:
+    """For each row of the schedule the first one of its name."""
+    return first_rows(dump.schedule.name, dump.schedule.name, np.arange(len(dump.schedule)))
+
+
+def _maximum(dump: DumpSet) -> int:
+    return int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
+
+
+def _steps(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Iterator[Finding]:
+    """What is wrong with the numbers of some rows."""
     schedule = dump.schedule
-    step, rows = schedule.step, np.arange(len(schedule))
-    displaced = np.flatnonzero(step != rows)
+    step = schedule.step[rows]
+    displaced = rows[step != np.arange(len(rows))]
     if not len(displaced):
         return
-    if np.array_equal(np.sort(step), rows):
+    if np.array_equal(np.sort(step), np.arange(len(rows))):
         first, *others = displaced.tolist()
         related = (Related(row_place(member, schedule, row), "displaced") for row in others[:MAXIMUM_RELATED])
         doubts.names[schedule.name[displaced]] = True
         yield _step_finding(dump, member, first, *related, what="order", displaced=len(displaced))
         return
-    highest = np.maximum.accumulate(np.append(NONE, step))[:-1]
-    for row in np.flatnonzero(step <= highest).tolist():
-        doubts.names[schedule.name[row]] = True
-        yield _step_finding(dump, member, row, what="back", expected=int(highest[row]) + 1)
-    if doubts.is_whole(member):
-        for row in np.flatnonzero(step > highest + 1).tolist():
-            # A number that is followed by what follows its place is wrong itself; else rows before it are missing.
-            is_wrong = row + 1 < len(step) and step[row + 1] == highest[row] + 2
-            doubts.names[schedule.name[row]] |= is_wrong
-            what = "number" if is_wrong else "gap"
-            yield _step_finding(dump, member, row, what=what, expected=int(highest[row]) + 1)
-            if is_wrong:
-                return
+    ascending = set(rows[_ascending(step.tolist())].tolist())
+    last, wrong = NONE, 0
+    for row, number in zip(rows.tolist(), step.tolist(), strict=True):
+        expected = last + 1 + wrong
+        # Where all rows are there, the last one has a wrong number.
+        is_last_wrong = row == rows[-1] and number > expected and _maximum(dump) == len(rows)
+        if row not in ascending or is_last_wrong:
+            wrong += 1
+            doubts.names[schedule.name[row]] = True
+            yield _step_finding(dump, member, row, what="number", expected=expected)
+            continue
+        if number > expected and not wrong and doubts.is_whole(member):
+            yield _step_finding(dump, member, row, what="gap", expected=expected)
+        last, wrong = number, 0
+
+
+def _ascending(numbers: list[int]) -> list[int]:
+    """The places of as many numbers as can be that ascend: where one is wrong, those are the others."""
+    lowest: list[int] = []
+    places: list[int] = []
+    before: list[int] = []
+    for place, number in enumerate(numbers):
+        length = bisect_left(lowest, number)
+        before.append(places[length - 1] if length else NONE)
+        if lowest[length : length + 1] == [number] == places[length : length + 1]:
+            # Of two of one number the one that is at its place is right.
+            continue
+        lowest[length : length + 1] = [number]
+        places[length : length + 1] = [place]
+    found = places[-1:]
+    while before[found[-1]] != NONE:
+        found.append(before[found[-1]])
+    return found[::-1]
 
 
 def _step_finding(dump: DumpSet, member: Member, row: int, *related: Related, **facts: int | str) -> Finding:
@@ -89,8 +114,7 @@ def _step_finding(dump: DumpSet, member: Member, row: int, *related: Related, **
 def steps_missing(dump: DumpSet) -> int:
     """How many rows the schedule lacks, as its last step and `max` tell."""
     steps = dump.schedule.step
-    maximum = int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
-    return max(maximum, int(steps.max()) + 1) - len(np.unique(steps)) if len(steps) else 0
+    return max(_maximum(dump), int(steps.max()) + 1) - len(np.unique(steps)) if len(steps) else 0
 
 
 # ---------------------------------------------------------------- instructions
@@ -108,18 +132,19 @@ def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if dump.used:
         for row_table in (dump.positions, dump.uses):
             value = taken(dump.value_of_used_value, row_table.value)
-            has_range = taken(dump.values.live_range, value) != NONE
+            has_range = (taken(dump.values.live_range, value) != NONE) & ~in_doubt(doubts.values, value)
             mentions.append((dump.used, row_table, row_table.name, np.flatnonzero(has_range)))
         if doubts.is_whole(dump.used):
             # The computations of reductions and the like are not scheduled, but hold values.
             mentions.append((dump.used, dump.uses, dump.uses.name, np.flatnonzero(~_is_held(dump)[dump.uses.name])))
     unknown: dict[int, dict[tuple[int, int], Place]] = {}
     for member, table, name, rows in mentions:
-        for row in rows[~is_scheduled[name[rows]]].tolist():
+        for row in rows[~is_scheduled[name[rows]] & ~doubts.names[name[rows]]].tolist():
             place = row_place(member, table, row)
             unknown.setdefault(int(name[row]), {})[id(member), place.start] = place
-    # Rows that were deleted have their finding.
-    if doubts.is_whole(dump.live) and unknown and steps_missing(dump) < len(unknown):
+    # Rows that were deleted, or say another name a second time, have their finding.
+    told = steps_missing(dump) + int((_first_rows(dump) != np.arange(len(dump.schedule))).sum())
+    if doubts.is_whole(dump.live) and told < len(unknown):
         for number, places in unknown.items():
             yield _unknown_instruction(dump, doubts, number, list(places.values()))
     names = np.array(list(unknown), np.int64)

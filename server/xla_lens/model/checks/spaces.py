@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts
+from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, Severity, error, warning
 from xla_lens.model.lookup import taken
@@ -33,7 +33,7 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     said_elsewhere = {int(number) for number in member.columns.other_color_values.id}
     is_known &= ~np.isin(slices.id, list(said_elsewhere))
     yield from _headers(dump, doubts, member, np.flatnonzero(is_known), (row, allocation, used, shape))
-    is_known &= ~doubts.allocations[slices.allocation]
+    is_known &= ~in_doubt(doubts.allocations, slices.allocation)
     agrees = (row == used) & (row == shape)
     for found in np.flatnonzero(is_known & (row != allocation)).tolist():
         # A value that says so everywhere may be in an arena of another space (XLA of 2026 reuses them).
@@ -43,7 +43,7 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             Code.MEMORY_SPACE_MISMATCH,
             Severity.HINT if is_reuse else Severity.ERROR,
             row_place(member, slices, found),
-            _facts(dump, found, "row", int(row[found]), int(allocation[found])),
+            _facts(dump, found, "reuse" if is_reuse else "row", int(row[found]), int(allocation[found])),
             (Related(row_place(member, dump.allocations, int(slices.allocation[found])), "allocation"),),
         )
         doubts.values[value[found]] = True

@@ -52,7 +52,9 @@ def _unknown_lines(member: Member, end: int) -> Iterator[Finding]:
         place = Place(member, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
         is_part = bool(document.data[document.line_span(int(rows[run[0]]))[0] : place.start].strip())
         if is_part:
-            yield _syntax(place, Severity.WARNING, what="part")
+            # An allocation is read whatever else its header says.
+            is_read = document.data.startswith(b"allocation ", document.line_span(int(rows[run[0]]))[0])
+            yield _syntax(place, Severity.WARNING, what="part", is_read=int(is_read))
         else:
             yield _syntax(place, what="lines", lines=int(rows[run[-1]] - rows[run[0]]) + 1)
 
@@ -123,6 +125,11 @@ def _second_positions(member: Member) -> Column:
     limit = np.where(values.use_count > 0, first_use, end)
     limit = np.minimum(limit, np.where(values.instruction_start != NONE, values.instruction_start, end))
     return np.flatnonzero(positions.start > np.append(limit, end)[positions.value])
+
+
+def used_values_before_gaps(dump: DumpSet) -> Column:
+    """The used values that have got what belongs to the next one, whose header is missing."""
+    return np.unique(dump.positions.value[_second_positions(dump.used)]) if dump.used else np.zeros(0, np.int64)
 
 
 # ---------------------------------------------------------------- the end of a file
@@ -234,7 +241,11 @@ def _gaps(dump: DumpSet) -> Column:
     index = dump.allocations.index
     if np.any(index == NONE):
         return np.zeros(0, np.int64)
-    return np.flatnonzero(np.diff(index, prepend=-1) > 1)
+    before = np.append(NONE, index)[:-1]
+    # Numbers that stand elsewhere are out of order, not missing.
+    known = np.unique(index)
+    between = known.searchsorted(index) - known.searchsorted(before, "right")
+    return np.flatnonzero(index - before - 1 > np.maximum(between, 0))
 
 
 def allocations_before_gaps(dump: DumpSet) -> Column:

@@ -30,6 +30,11 @@ def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                 if isinstance(table, UsedValues):
                     doubts.used_values[[row, before]] = True
                 doubts.doubt_values(dump.values.id.searchsorted(ids[row : row + 1]))
+                if table.name[row] != table.name[before] or table.index[row] != table.index[before]:
+                    # One of them has lost its own id.
+                    names = table.name[[row, before]]
+                    doubts.names[names] = True
+                    doubts.doubt_values(np.flatnonzero(np.isin(dump.values.name, names)))
                 yield error(
                     Code.DUPLICATE_VALUE,
                     row_place(member, table, row),
@@ -75,6 +80,7 @@ def names_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     differs = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
     for value in both[differs].tolist():
         doubts.doubt_values(np.array([value]))
+        doubts.names[[slices.name[values.slice[value]], used.name[values.used_value[value]]]] = True
         row_of_slice, row_of_used = int(values.slice[value]), int(values.used_value[value])
         places = row_place(dump.assignment, slices, row_of_slice), row_place(dump.used, used, row_of_used)
         is_used_right = not _is_defined_elsewhere(dump, row_of_used)

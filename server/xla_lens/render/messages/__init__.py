@@ -27,7 +27,6 @@ def related_message(what: str) -> str:
 
 _RELATED: Final = {
     "allocation": "The allocation",
-    "before": "What is before it",
     "displaced": "Also out of place",
     "first": "The first time",
     "instruction": "The instruction, as the dump quotes it",
@@ -41,4 +40,5 @@ _RELATED: Final = {
     "step": "The step",
     "swapped": "The other one",
     "total": "The total",
+    "use": "Who reads it",
 }

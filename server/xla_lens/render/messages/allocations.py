@@ -13,7 +13,8 @@ def _duplicate_allocation(facts: Facts) -> str:
 
 def _allocation_kind_conflict(facts: Facts) -> str:
     rule = {
-        "none": "is for nothing. Each is a parameter, an output, a constant, thread-local, or a preallocated-temp",
+        "none": "does not say what it is for: a parameter, an output, maybe-live-out, a constant, thread-local, or a "
+        "preallocated-temp",
         "excluded": "is for two things that exclude each other. A preallocated-temp, a constant and a thread-local "
         "allocation is nothing else",
         "output": "has the output's shape, but is not maybe-live-out. The output is always live at the end",
@@ -22,9 +23,10 @@ def _allocation_kind_conflict(facts: Facts) -> str:
         "ranges": "is thread-local, but holds values with live ranges. Thread-local values are in no schedule",
         "outputs": "has an output's shape, and another allocation has one as well. There is one output: several "
         "results are elements of one tuple",
-        "no output": "and all others have no output's shape. One of them holds the result of the program",
-    }[str(facts["what"])]
-    return f"Allocation {facts['index']} {rule}."
+    }
+    if facts["what"] == "no output":
+        return "No allocation has the output's shape. One of them holds the result of the program."
+    return f"Allocation {facts['index']} {rule[str(facts['what'])]}."
 
 
 def _slice_out_of_bounds(facts: Facts) -> str:
@@ -58,6 +60,11 @@ def _memory_space_mismatch(facts: Facts) -> str:
     match facts["what"]:
         case "allocation":
             return f"Allocation {facts['allocation']} says {space}, but the values in it are of {other}."
+        case "reuse":
+            return (
+                f"{facts['value']} is of {space}, but its place is in allocation {facts['allocation']} of {other}. "
+                "Releases of 2026 use arenas again in this way."
+            )
         case "row":
             return (
                 f"{facts['value']} says {space}, but allocation {facts['allocation']} is in {other}. A value is in "
@@ -78,6 +85,12 @@ def _size_below_shape(facts: Facts) -> str:
 
 def _total_mismatch(facts: Facts) -> str:
     total, reserved = int(facts["total_bytes"]), int(facts["reserved_bytes"])
+    if int(facts["allocation"]) >= 0:
+        size = int(facts["allocation_bytes"])
+        return (
+            f"Allocation {facts['allocation']} has {size:,} bytes, but the values in it need "
+            f"{size + total - reserved:,}, with which all allocations add up to the total, {total:,}."
+        )
     return (
         f"The total is {total:,} bytes, but the {counted(int(facts['allocations']), 'allocation')} add "
         f"up to {reserved:,}: {human(abs(total - reserved))} {'less' if reserved < total else 'more'} than the "

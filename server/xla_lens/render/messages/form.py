@@ -16,8 +16,6 @@ def _syntax(facts: Facts) -> str:
             return "This part of the line is unknown: edited, or from a newer release of XLA."
         case "order":
             return f"Number {facts['after']} stands after {facts['before']}. XLA prints them in ascending order."
-        case "again":
-            return f"`{facts['header']}` stands here a second time. A dump has it once."
         case "module":
             return (
                 f"{facts['name']} belongs to another module than what is before. Only the first module in a "
@@ -40,7 +38,6 @@ def _syntax(facts: Facts) -> str:
 def _truncated(facts: Facts) -> str:
     missing = {
         "line": "in the middle of a line",
-        "allocations": "before the total, which is the sum of all allocations, is reached",
         "slices": "before the last values of the allocations, which the used values tell of",
         "value": "in the middle of a value",
         "values": "before the last values, of which the buffer assignment tells",

@@ -19,7 +19,8 @@ def _peak_list_mismatch(facts: Facts) -> str:
         case "missing":
             more = int(facts["missing"]) - 1
             others = f" and {counted(more, 'other')}" if more else ""
-            return f"{facts['value']}{others} is live at step {facts['step']}, but not in this list."
+            is_live = "are live" if more else "is live"
+            return f"{facts['value']}{others} {is_live} at step {facts['step']}, but not in this list."
         case "extra" if facts["is_twice"]:
             return f"{facts['value']} is in this list a second time."
         case "extra":
@@ -75,10 +76,16 @@ def _report_mismatch(facts: Facts) -> str:
             expected = f"where {facts['expected']} belongs" if int(facts["expected"]) >= 0 else "which is one too many"
             return f"The report tells of memory space {facts['color']} here, {expected}."
         case "allocation":
-            expected = f"where {facts['expected']} belongs" if int(facts["expected"]) >= 0 else "which is one too many"
-            return f"The report tells of allocation {facts['allocation']} here, {expected}: the biggest come first."
+            if int(facts["expected"]) < 0:
+                return f"The report tells of allocation {facts['allocation']} here, which is one too many."
+            return (
+                f"The report tells of allocation {facts['allocation']} here, where {facts['expected']} belongs: the "
+                "biggest come first."
+            )
         case "header":
-            return f"The buffer assignment says else of allocation {facts['allocation']}: `{facts['expected']}`"
+            return (
+                f"The buffer assignment has another header for allocation {facts['allocation']}: `{facts['expected']}`"
+            )
         case "cumulative" | "rest":
             name = "up to here" if what == "cumulative" else "that are smaller"
             return f"The allocations {name} add up to {facts['expected']}, not {facts['printed']}."

@@ -21,8 +21,6 @@ def _schedule_mismatch(facts: Facts) -> str:
             )
         case "twice":
             return f"{facts['name']} is scheduled a second time. An instruction runs at one step."
-        case "back":
-            return f"Step {facts['step']} ({facts['name']}) stands where {facts['expected']} belongs."
         case "gap":
             return f"Step {facts['expected']} is missing before step {facts['step']} ({facts['name']})."
         case "number":

@@ -65,7 +65,7 @@ def _duplicate_position(facts: Facts) -> str:
 
 
 def _duplicate_use(facts: Facts) -> str:
-    return f"That {facts['user']} reads {facts['value']} as operand {facts['operand']} stands here a second time."
+    return f"The use of {facts['value']} as operand {facts['operand']} of {facts['user']} is here a second time."
 
 
 _QUOTES: Final = "{value} is quoted otherwise elsewhere. All values of a tuple quote the same instruction."
@@ -92,9 +92,9 @@ def _shape_mismatch(facts: Facts) -> str:
     shape = shape_text(facts["shape"])
     match facts["what"]:
         case "parameter":
-            return f"Allocation {facts['allocation']} says that its parameter is {shape}, but holds no value of it."
+            return f"Allocation {facts['allocation']} says that its parameter is {shape}, but no value in it is."
         case "output":
-            return f"Allocation {facts['allocation']} says that the output is {shape}, but holds no value of it."
+            return f"Allocation {facts['allocation']} says that the output is {shape}, but no value in it is."
         case "index":
             return f"{facts['value']} has the shape {shape}, but its instruction has no element of that index."
         case _:
@@ -105,7 +105,7 @@ def _shape_mismatch(facts: Facts) -> str:
 
 
 def _parameter_mismatch(facts: Facts) -> str:
-    subject = f"Allocation {facts['allocation']} is said to be parameter {facts['parameter']} at {facts['index']}"
+    subject = f"Allocation {facts['allocation']} is said to be parameter {facts['parameter']} at index {facts['index']}"
     match facts["what"]:
         case "twice":
             return f"{subject}, but another is that as well."

@@ -1,0 +1,49 @@
+"""What tests share: one pass over the full collection of dumps."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from samples import all_analyses
+
+_Check = Callable[[Any], Any]
+
+
+class AllDumps:
+    """What some checks give for each dump set, and the failure of each check that has failed."""
+
+    def __init__(self) -> None:
+        self.results: dict[_Check, dict[str, Any]] = {}
+        self.failures: dict[_Check, Exception] = {}
+
+    def run(self, checks: set[_Check], file: str, analysis: Any) -> None:
+        """Runs checks on a dump set; not those that have failed already."""
+        for check in checks - self.failures.keys():
+            try:
+                self.results.setdefault(check, {})[file] = check(analysis)
+            except Exception as failure:
+                failure.add_note(f"in {file}")
+                self.failures[check] = failure
+
+
+@pytest.fixture(scope="session")
+def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AllDumps:
+    """The checks of all tests that are run (`samples.on_all_dumps`), each dump set loaded once: all of them together do
+    not fit into memory.
+    """
+    functions = (getattr(item, "function", None) for item in request.session.items)
+    checks = {function.check for function in functions if hasattr(function, "check")}
+    found = AllDumps()
+    for file, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
+        found.run(checks, file, analysis)
+    return found
+
+
+@pytest.fixture
+def of_all_dumps(request: pytest.FixtureRequest, all_dumps: AllDumps) -> Mapping[str, Any]:
+    """What the check of a test gives for each dump set, by its file."""
+    check = request.function.check
+    if check in all_dumps.failures:
+        raise all_dumps.failures[check]
+    return all_dumps.results[check]

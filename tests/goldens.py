@@ -1,0 +1,88 @@
+"""What is found in a dump after an edit, as text."""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from samples import DUMPS, lines_with_marks, member
+from xla_lens.files import find_set
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.findings import Code
+from xla_lens.model.members import Member
+from xla_lens.render.messages import message, related_message
+from xla_lens.syntax.file_names import MemberKind
+
+REDUCE: Final = DUMPS / "seeds" / "000_65ac1592097277d9.txt"
+"""One file from 2022, with the values of a reduction's computation."""
+
+SWAP: Final = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/module_0002.jit_swap*-buffer-assignment.txt"))
+"""One file from 2023, with two parameters that are donated."""
+
+SAME: Final = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/module_0007.jit_same*-buffer-assignment.txt"))
+"""Two files from 2025; the peak's list has sums, the memory usage report a list of allocations."""
+
+SWAP_2025: Final = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/module_0005.jit_swap*-buffer-assignment.txt"))
+"""As `SWAP`, with a report that has tables."""
+
+MATMUL: Final = next(DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/*-buffer-assignment.txt"))
+"""One file from 2024, with a tuple."""
+
+NAMES: Final = next(DUMPS.glob("tpu-v5e2x2-*/peak_names/*-buffer-assignment.txt"))
+"""Four files from 2026, with values in fast memory."""
+
+_WIDTH: Final = 116
+
+
+def findings_text(analysis: Analysis) -> str:
+    """For each finding its severity, code and message, the place, and the related places. Half of all real dumps are
+    told that their peak is not one, which is left out here.
+    """
+    return "\n".join(
+        line
+        for finding in analysis.findings
+        if finding.code is not Code.PEAK_UNDERSTATED
+        for line in finding_lines(finding)
+    )
+
+
+def finding_lines(finding: Any) -> list[str]:
+    """One finding, the lines of the dump cut where they are long."""
+    lines = [*_wrapped(f"{finding.severity}[{finding.code}] {message(finding)}"), *_place(finding.place)]
+    for related in finding.related:
+        lines += [f"-- {related_message(related.what)}", *_place(related.place)]
+    return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    assert "\n" not in text
+    assert "  " not in text
+    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _place(place: Any) -> list[str]:
+    # A tab is as wide as its mark.
+    lines = lines_with_marks(None, [place]).replace("\t", " ").split("\n")
+    return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
+
+
+def members_of(path: Path) -> dict[MemberKind, Member]:
+    """The files of a dump set, parsed."""
+    paths = find_set(path).paths
+    return {kind: member(path.read_bytes(), kind) for kind, path in paths.items() if kind is not MemberKind.HLO}
+
+
+def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
+    """A dump set with parts of its text replaced, each of which stands once in it."""
+    files = {kind: file.document.data for kind, file in members_of(path).items()}
+    for before, after in edits:
+        counts = {kind: text.count(before.encode()) for kind, text in files.items()}
+        assert sum(counts.values()) == 1, (before, counts)
+        kind = max(counts, key=lambda kind: counts[kind])
+        files[kind] = files[kind].replace(before.encode(), after.encode())
+    return analyse(member(text, kind) for kind, text in files.items())
+
+
+def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:
+    """That an edit gives just these findings."""
+    assert findings_text(edited(path, edits)) == expected.strip("\n")

@@ -1,0 +1,164 @@
+"""What is found where values and quoted instructions disagree."""
+
+from goldens import MATMUL, SWAP, SWAP_2025, check
+from samples import TPU
+
+
+def test_a_value_that_is_smaller_than_its_shape() -> None:
+    check(
+        SWAP_2025,
+        [("copy.3 @0> (size=400,", "copy.3 @0> (size=399,")],
+        """
+error[size-below-shape] copy.3 has 399 bytes, but its shape f32[100]{0} needs 400. Padding may add bytes, nothing
+takes any away.
+ value: <5 copy.3 @0> (size=399,offset=0): f32[100]{0}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_operand_of_another_value() -> None:
+    check(
+        SWAP,
+        [("  copy, operand 0", "  copy.1, operand 0")],
+        """
+error[operand-mismatch] Operand 0 of copy.1 is Arg_1.2, which does not show Arg_0.1.
+  copy.1, operand 0
+  ^^^^^^^^^^^^^^^^^
+-- The instruction, as the dump quotes it
+ from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
+                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_operand_that_is_not_there() -> None:
+    check(
+        SWAP,
+        [("  tuple, operand 1", "  tuple, operand 2")],
+        """
+error[operand-mismatch] tuple has no operand 2: it reads 2 operands.
+  tuple, operand 2
+  ^^^^^^^^^^^^^^^^
+-- The instruction, as the dump quotes it
+ from instruction:%tuple = (f32[100]{0}, f32[100]{0}) tuple(f32[100]{0} %copy.2, f32[100]{0} %copy.3)
+                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_operand_that_is_nowhere() -> None:
+    check(
+        SWAP,
+        [("copy(f32[100]{0} %Arg_1.2)", "copy(f32[100]{0} %Arg_1.3)")],
+        """
+error[operand-mismatch] copy.1 reads something here that is nowhere else in the dump. Its operand 0 is Arg_1.2.
+ from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.3)
+                                                         ^^^^^^^^
+-- Who reads it
+  copy.1, operand 0
+  ^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_operand_that_is_two_values_of_an_instruction_that_is_not_quoted() -> None:
+    check(
+        TPU,
+        [("  copy-done, operand 0 {1}", "  copy-done, operand 0 {0}")],
+        """
+error[operand-mismatch] Operand 0 {0} of copy-done is copy-start{0} here, but broadcast_multiply_fusion, too. An
+operand is one value.
+  copy-done, operand 0 {0}
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+-- The first time
+  copy-done, operand 0 {0}
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_two_quotes_with_other_operands() -> None:
+    check(
+        TPU,
+        [("copy-start(%broadcast_multiply_fusion)\n<16", "copy-start(%x.1)\n<16")],
+        """
+error[operand-mismatch] copy-start is quoted otherwise elsewhere. All values of a tuple quote the same instruction.
+ from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+-- The instruction, as the dump quotes it
+ from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+""",
+    )
+
+
+def test_two_quotes_with_other_shapes() -> None:
+    check(
+        TPU,
+        [
+            (
+                "copy-done, operand 0 {}\n from instruction: %copy-start = (f32[1024,1024]",
+                "copy-done, operand 0 {}\n from instruction: %copy-start = (f32[1024,1025]",
+            )
+        ],
+        """
+error[shape-mismatch] copy-start is quoted otherwise elsewhere. All values of a tuple quote the same instruction.
+ from instruction: %copy-start = (f32[1024,1025]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+-- The instruction, as the dump quotes it
+ from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+""",
+    )
+
+
+def test_a_shape_in_an_allocation() -> None:
+    check(
+        SWAP,
+        [("(size=400,offset=400): f32[100]{0}", "(size=400,offset=400): f32[50]{0}")],
+        """
+error[shape-mismatch] copy.1 has the shape f32[50]{0} in its allocation, but its instruction makes f32[100]{0}.
+ value: <3 copy.1 @0> (size=400,offset=400): f32[50]{0}
+                                             ^^^^^^^^^^
+-- The instruction, as the dump quotes it
+ from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
+                            ^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_shape_in_an_instruction() -> None:
+    check(
+        SWAP,
+        [("%copy.1 = f32[100]{0}", "%copy.1 = f32[50]{0}")],
+        """
+error[shape-mismatch] copy.1 has the shape f32[100]{0} in its allocation, but its instruction makes f32[50]{0}.
+ from instruction:%copy.1 = f32[50]{0} copy(f32[100]{0} %Arg_1.2)
+                            ^^^^^^^^^^
+-- The value in its allocation
+ value: <3 copy.1 @0> (size=400,offset=400): f32[100]{0}
+                                             ^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_element_that_is_not_there() -> None:
+    check(
+        MATMUL,
+        [
+            ("<10 custom-call.1.0{0} @0> (size", "<10 custom-call.1.0{5} @0> (size"),
+            ("<10 custom-call.1.0{0} @0>\n", "<10 custom-call.1.0{5} @0>\n"),
+            (" positions:\n  custom-call.1.0 {0}", " positions:\n  custom-call.1.0 {5}"),
+            ("custom-call.1.0{0}:", "custom-call.1.0{5}:"),
+        ],
+        """
+error[shape-mismatch] custom-call.1.0{5} has the shape f32[512,1024]{1,0}, but its instruction has no element of
+that index.
+ from instruction: %custom-call.1.0 = (f32[512,1024]{1,0}, s8[1572864]{0}) custom-call(f32[512,256]{1,0} %Arg_0.1.0…
+                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <10 custom-call.1.0{5} @0> (size=2097152,offset=0): f32[512,1024]{1,0}
+                                                            ^^^^^^^^^^^^^^^^^^
+""",
+    )

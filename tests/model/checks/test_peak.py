@@ -1,0 +1,179 @@
+"""What is found in edited lists and trees of the peak."""
+
+from goldens import REDUCE, SAME, SWAP, check, finding_lines
+from samples import SEED, TPU, analysis_of
+
+
+def test_the_step() -> None:
+    check(
+        SWAP,
+        [("Live ranges at 4 (peak)", "Live ranges at 5 (peak)")],
+        """
+error[peak-step-mismatch] The peak is printed at step 5, but XLA's rule gives step 4: the first at which the whole
+shapes of all values live there or one step before add up to the most.
+  Live ranges at 5 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_value_that_is_missing() -> None:
+    check(
+        SWAP,
+        [("    copy.1: 400 bytes\n", "")],
+        """
+error[peak-list-mismatch] copy.1 is live at step 4, but not in this list.
+  Live ranges at 4 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+-- Live at that step
+    copy.1{}:3-4
+    ^^^^^^^^^^^^
+""",
+    )
+
+
+def test_two_values_that_are_missing() -> None:
+    check(
+        REDUCE,
+        [("    param: 512 bytes\n    param.1: 32768 bytes\n", "")],
+        """
+error[peak-list-mismatch] param and 1 other are live at step 3, but not in this list.
+  Live ranges at 3 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+-- Live at that step
+    param{}:0-4
+    ^^^^^^^^^^^
+-- Live at that step
+    param.1{}:0-4
+    ^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_value_that_is_not_live() -> None:
+    check(
+        SWAP,
+        [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.3: 400 bytes\n")],
+        """
+error[peak-list-mismatch] copy.3 is in this list, but not live at step 4.
+    copy.3: 400 bytes
+    ^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_value_that_is_there_twice() -> None:
+    check(
+        SWAP,
+        [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.1: 400 bytes\n")],
+        """
+error[peak-list-mismatch] copy.1 is in this list a second time.
+    copy.1: 400 bytes
+    ^^^^^^^^^^^^^^^^^
+-- The first time
+    copy.1: 400 bytes
+    ^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_another_size() -> None:
+    check(
+        SWAP,
+        [("    copy.1: 400 bytes\n", "    copy.1: 500 bytes\n")],
+        """
+error[peak-list-mismatch] copy.1 is listed with 500 bytes; its shape has 400.
+    copy.1: 500 bytes
+    ^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_rows_out_of_order() -> None:
+    check(
+        SWAP,
+        [("    copy: 400 bytes\n    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy: 400 bytes\n")],
+        """
+error[peak-list-mismatch] copy.1 is out of order: the list is sorted.
+    copy.1: 400 bytes
+    ^^^^^^^^^^^^^^^^^
+-- Also out of place
+    copy: 400 bytes
+    ^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_sum() -> None:
+    check(
+        SAME,
+        [("cumulative: 924", "cumulative: 925")],
+        """
+error[cumulative-mismatch] The sizes up to here add up to 924 bytes, not 925.
+    copy.3{}: 308 bytes (cumulative: 925 bytes)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_another_size_in_a_list_with_sums() -> None:
+    check(
+        SAME,
+        [("copy.3{}: 308 bytes (cumulative: 924", "copy.3{}: 307 bytes (cumulative: 923")],
+        """
+error[peak-list-mismatch] copy.3{} is listed with 307 bytes; its shape has 308.
+    copy.3{}: 307 bytes (cumulative: 923 bytes)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_sum_of_the_tree() -> None:
+    check(
+        TPU,
+        [("peak usage: 16 777 272 bytes", "peak usage: 16 777 271 bytes")],
+        """
+error[stack-trace-mismatch] The breakdown is of 16,777,271 bytes, the list adds up to 16,777,272.
+  Stack trace breakdown for peak usage: 16 777 271 bytes
+  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_total_of_a_frame() -> None:
+    check(
+        TPU,
+        [("x (25.0%, total: 4 194 304 bytes", "x (25.0%, total: 4 194 305 bytes")],
+        """
+error[stack-trace-mismatch] x has a total of 4,194,305 bytes, but it and what is below add up to 4,194,304.
+      ├── x (25.0%, total: 4 194 305 bytes, current: 4 194 304 bytes, remaining: 56 bytes)
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_what_remains_after_a_frame() -> None:
+    check(
+        TPU,
+        [("remaining: 56 bytes", "remaining: 57 bytes")],
+        """
+error[stack-trace-mismatch] After x, with 4,194,304 bytes, 56 remain, not 57.
+      ├── x (25.0%, total: 4 194 304 bytes, current: 4 194 304 bytes, remaining: 57 bytes)
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_peak_that_is_none() -> None:
+    (finding,) = analysis_of(SEED).findings
+    assert (
+        "\n".join(finding_lines(finding))
+        == """\
+information[peak-understated] This is not the peak: 324.0 KiB of the default memory space are live at step 5, but
+580.0 KiB at step 4 (cublas-gemm.1). XLA adds up shapes to find the step, not places.
+  Live ranges at 5 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+-- The true peak
+    4:cublas-gemm.1
+    ^^^^^^^^^^^^^^^"""
+    )

@@ -1,0 +1,269 @@
+"""What is found in edited memory usage reports."""
+
+from goldens import SAME, SWAP_2025, check
+from samples import SPLIT, TPU
+
+
+def test_the_total() -> None:
+    check(
+        SAME,
+        [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 949 (949B)\n\nAllocations")],
+        """
+error[report-mismatch] The report says 949 bytes, but the allocations add up to 948.
+Total bytes used: 949 (949B)
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_total_in_a_unit_that_fits() -> None:
+    check(
+        SAME,
+        [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 948 (949B)\n\nAllocations")],
+        """
+warning[human-size-mismatch] 948 bytes are 948B, not 949B.
+Total bytes used: 948 (949B)
+                       ^^^^
+""",
+    )
+
+
+def test_the_bytes_of_a_memory_space() -> None:
+    check(
+        TPU,
+        [("Total bytes: 8 (8B)", "Total bytes: 9 (9B)")],
+        """
+error[report-mismatch] The report says 9 bytes for memory space 2; its allocations add up to 8.
+Total bytes: 9 (9B)
+^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_another_memory_space() -> None:
+    check(
+        TPU,
+        [("Memory Space: smem (color=2)", "Memory Space: smem (color=3)")],
+        """
+error[report-mismatch] The report tells of memory space 3 here, where 2 belongs.
+Memory Space: smem (color=3)
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_memory_space_too_many() -> None:
+    check(
+        TPU,
+        [
+            (
+                "Memory Space: cmem (color=5)\nTotal bytes: 4194304 (4.00MiB)\n",
+                "Memory Space: cmem (color=5)\n"
+                "Total bytes: 4194304 (4.00MiB)\n"
+                "Memory Space: x (color=6)\n"
+                "Total bytes: 4194304 (4.00MiB)\n",
+            )
+        ],
+        """
+error[report-mismatch] The report tells of memory space 6 here, which is one too many.
+Memory Space: x (color=6)
+^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_another_allocation() -> None:
+    check(
+        SAME,
+        [("640B; allocation 0:", "640B; allocation 1:")],
+        """
+error[report-mismatch] The report tells of allocation 1 here, where 0 belongs: the biggest come first.
+      308B( 32%);       640B; allocation 1: size 308B, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-ou…
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+""",
+    )
+
+
+def test_an_allocation_too_many() -> None:
+    check(
+        SAME,
+        [
+            (
+                "maybe-live-out:\n\n\nAllocations sorted",
+                "maybe-live-out:\n"
+                "      948B(100%);         0B; allocation 4: size 0B, maybe-live-out:\n"
+                "\n"
+                "\n"
+                "Allocations sorted",
+            )
+        ],
+        """
+error[report-mismatch] The report tells of allocation 4 here, which is one too many.
+      948B(100%);         0B; allocation 4: size 0B, maybe-live-out:
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_another_header() -> None:
+    check(
+        SAME,
+        [("640B; allocation 0: size 308B,", "640B; allocation 0: size 309B,")],
+        """
+error[report-mismatch] The buffer assignment has another header for allocation 0: `allocation 0: size 308B,
+parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-out:`
+      308B( 32%);       640B; allocation 0: size 309B, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-ou…
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
+-- The allocation
+allocation 0: size 308, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_sum_of_allocations() -> None:
+    check(
+        SAME,
+        [("616B( 65%)", "617B( 65%)")],
+        """
+error[report-mismatch] The allocations up to here add up to 616B, not 617B.
+      617B( 65%);       332B; allocation 1: size 308B, maybe-live-out:
+      ^^^^
+-- The allocation
+allocation 1: size 308, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_what_remains_of_the_allocations() -> None:
+    check(
+        SAME,
+        [("332B; allocation 1", "331B; allocation 1")],
+        """
+error[report-mismatch] The allocations that are smaller add up to 332B, not 331B.
+      616B( 65%);       331B; allocation 1: size 308B, maybe-live-out:
+                        ^^^^
+-- The allocation
+allocation 1: size 308, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_offset_where_nothing_is() -> None:
+    check(
+        SWAP_2025,
+        [("400B;          448;", "400B;          440;")],
+        """
+error[report-mismatch] No value of allocation 3 is at offset 440.
+      400B( 50%);       400B;          440;                1; f32[100]
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_an_offset_that_is_there_twice() -> None:
+    check(
+        SWAP_2025,
+        [("     400B( 50%);       400B;          448;", "     400B( 50%);       400B;            0;")],
+        """
+error[report-mismatch] Offset 0 is in this table a second time.
+      800B(100%);       400B;            0;                1; f32[100]
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_rows_out_of_order() -> None:
+    check(
+        SPLIT,
+        [
+            (
+                "    2.80MiB(100%);     2.0KiB;      1867776;                1; f32[512]\n"
+                "    2.80MiB(100%);       160B;      1593344;                1; f32[4,10]\n",
+                "    2.80MiB(100%);       160B;      1593344;                1; f32[4,10]\n"
+                "    2.80MiB(100%);     2.0KiB;      1867776;                1; f32[512]\n",
+            )
+        ],
+        """
+error[report-mismatch] This row is out of order: the biggest come first.
+    2.80MiB(100%);     2.0KiB;      1867776;                1; f32[512]
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <247 ynn_fusion.1 @0> (size=2048,offset=1867776): f32[512]{0}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_row_that_is_missing() -> None:
+    check(
+        SWAP_2025,
+        [("     800B(100%);       400B;            0;                1; f32[100]\n", "")],
+        """
+error[report-mismatch] This table tells of 1 offset, but the values of allocation 3 are at 2.
+ cumulative_size;       size;       offset; used_by_n_values; shapes_list
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_size_of_a_row() -> None:
+    check(
+        SWAP_2025,
+        [("50%);       400B;", "50%);       401B;")],
+        """
+error[report-mismatch] In allocation 3 the biggest value at offset 448 has 400B, not 401B.
+      400B( 50%);       401B;          448;                1; f32[100]
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <3 copy.1 @0> (size=400,offset=448): f32[100]{0}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_sum_of_a_row() -> None:
+    check(
+        SWAP_2025,
+        [("     800B(100%);       400B;", "     801B(100%);       400B;")],
+        """
+error[report-mismatch] In allocation 3 the sizes up to here add up to 800B, not 801B.
+      801B(100%);       400B;            0;                1; f32[100]
+      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <1 copy @0> (size=400,offset=0): f32[100]{0}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_number_of_values() -> None:
+    check(
+        TPU,
+        [("4B;            4;                2; 2×u32[]", "4B;            4;                3; 2×u32[]")],
+        """
+error[report-mismatch] In allocation 4 the number of values at offset 4 is 2, not 3.
+         4B( 50%);         4B;            4;                3; 2×u32[]
+         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <17 copy-start{2} @2> (size=4,offset=4): u32[]{:S(2)}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_the_shapes_of_values() -> None:
+    check(
+        TPU,
+        [("2; 2×u32[]", "2; 2×s32[]")],
+        """
+error[report-mismatch] In allocation 4 the values at offset 4 are 2×u32[], not 2×s32[].
+         4B( 50%);         4B;            4;                2; 2×s32[]
+         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The value in its allocation
+ value: <17 copy-start{2} @2> (size=4,offset=4): u32[]{:S(2)}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )

@@ -1,0 +1,56 @@
+"""Whatever lines a dump has, it is analysed, and each finding has its words and a place."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from goldens import members_of
+from samples import DUMPS, facts, member
+from xla_lens.model.analysis import analyse
+from xla_lens.model.findings import MAXIMUM_RELATED
+from xla_lens.render.messages import message, related_message
+
+_PATHS = [DUMPS / fact["file"] for fact in facts(DUMPS)]
+_ROUNDS = 12
+_MOST_EDITS = 4
+
+
+def _edited(chance: random.Random, lines: list[bytes]) -> list[bytes]:
+    """Lines with one of them deleted, written twice, exchanged with another, moved, or with other numbers."""
+    one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+    match chance.randrange(6):
+        case 0:
+            del lines[one]
+        case 1:
+            lines.insert(other, lines[one])
+        case 2:
+            lines[one], lines[other] = lines[other], lines[one]
+        case 3:
+            lines[one:one] = lines[other : other + 10]
+        case 4:
+            del lines[one : one + chance.randrange(40)]
+        case _:
+            lines[one] = re.sub(rb"\d+", lambda _: b"%d" % chance.choice([0, 1, 7, 10**6, 2**62]), lines[one])
+    return lines or [b"\n"]
+
+
+@pytest.mark.parametrize("path", _PATHS, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_any_edits_of_lines_have_findings_with_words(path: Path) -> None:
+    chance = random.Random(path.name)
+    members = members_of(path)
+    for number in range(_ROUNDS):
+        kind = chance.choice(sorted(members))
+        lines = members[kind].document.data.splitlines(keepends=True)
+        for _ in range(chance.randint(1, _MOST_EDITS)):
+            lines = _edited(chance, lines)
+        edited = [file if file.kind is not kind else member(b"".join(lines), kind) for file in members.values()]
+        for finding in analyse(edited).findings:
+            text = message(finding)
+            assert text, number
+            assert "\n" not in text
+            assert len(finding.related) <= MAXIMUM_RELATED
+            for place in (finding.place, *(related.place for related in finding.related)):
+                assert 0 <= place.start <= place.end <= len(place.member.document.data)
+            assert all(related_message(related.what) for related in finding.related)

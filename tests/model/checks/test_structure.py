@@ -1,0 +1,163 @@
+"""Findings about the form of a dump: files that were cut off, and parts without their header."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from goldens import SAME, SWAP, SWAP_2025, check, findings_text, members_of
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_files, member
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.findings import Code, Finding
+from xla_lens.render.messages import message
+from xla_lens.syntax.file_names import MemberKind
+
+_CUTS = 30
+
+
+def _messages(analysis: Analysis) -> list[str]:
+    return [f"{finding.code}: {message(finding)}" for finding in _findings(analysis)]
+
+
+def _findings(analysis: Analysis) -> list[Finding]:
+    """Without what is said of half of all real dumps, whole or not."""
+    return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
+
+
+@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+def test_a_cut_within_a_line_is_always_found(path: Path) -> None:
+    text = path.read_bytes().rstrip()
+    chance = random.Random(str(path.name))
+    for _ in range(_CUTS):
+        cut = chance.randrange(1, len(text) + 1)
+        if text[cut - 1 : cut] != b"\n":
+            assert _findings(analyse([member(text[:cut])])), f"{path}: {cut}"
+
+
+@pytest.mark.parametrize("path", [SPLIT, TPU], ids=["cpu", "tpu"])
+@pytest.mark.parametrize("kind", [MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE])
+def test_a_cut_between_lines_of_a_file_of_a_set_is_found(path: Path, kind: MemberKind) -> None:
+    members = members_of(path)
+    starts = members[kind].document.line_starts.tolist()
+    found = set()
+    for cut in starts[1:-1] if len(starts) < 200 else random.Random(0).sample(starts[1:-1], 200):
+        text = members[kind].document.data[:cut]
+        rest = members[kind].document.data[cut:].split(b"\n")[0]
+        # Older releases end before the stack traces, and a branch may have no bytes of its own.
+        is_whole = rest.startswith(b"  Stack trace") or b"current: 0 bytes" in rest or not text.strip()
+        if not is_whole:
+            findings = _findings(
+                analyse([members[other] if other is not kind else member(text, kind) for other in members])
+            )
+            assert findings, f"{cut}: {text[-80:]!r}"
+            found |= {finding.code for finding in findings}
+    assert Code.TRUNCATED_DUMP in found
+
+
+_ASSIGNMENT, _VALUES, _LIVE = MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "last", "expected"),
+    [
+        (SAME, _ASSIGNMENT, "copy.3 @0> (size=308", "in the middle of a line"),
+        (SPLIT, _LIVE, "    dot{}:35-", "in the middle of a line"),
+        (
+            TPU,
+            _ASSIGNMENT,
+            "allocation 3: size 4194304, color 1, page 0, preallocated-temp:\n",
+            "before the last values of the allocations, which the used values tell of",
+        ),
+        (TPU, _VALUES, "<19 copy-start.1{0} @0>\n", "in the middle of a value"),
+        (
+            TPU,
+            _VALUES,
+            "copy-start(%copy-done)\n",
+            "before the last values, of which the buffer assignment tells",
+        ),
+        (SWAP, _ASSIGNMENT, "%copy.2, f32[100]{0} %copy.3)\n", "before the live ranges"),
+        (SPLIT, _LIVE, "    35:dot\n", "before the live ranges"),
+        (SPLIT, _LIVE, "    dot{}:35-37\n", "before all that is live at the peak is listed"),
+        (TPU, _LIVE, "4194304 bytes (cumulative: 12582912 bytes)\n", "before all that is live at the peak is listed"),
+        (TPU, _LIVE, "remaining: 8 388 664 bytes)\n", "in the middle of the stack traces"),
+        (SWAP_2025, MemberKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
+    ],
+)
+def test_where_a_cut_file_ends(path: Path, kind: MemberKind, last: str, expected: str) -> None:
+    members = members_of(path)
+    whole = members[kind].document.data
+    text = whole[: whole.index(last.encode()) + len(last.encode())]
+    cut = analyse(file if file.kind is not kind else member(text, kind) for file in members.values())
+    assert _messages(cut) == [
+        f"truncated-dump: The file ends {expected}: cut off, so that what is told here may be wrong."
+    ]
+    (finding,) = _findings(cut)
+    assert f"{finding.severity}[{finding.code}]" == "error[truncated-dump]"
+    assert text[finding.place.start : finding.place.end] == text.rstrip().split(b"\n")[-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("BufferAssignment:\n", "`BufferAssignment:` is missing"),
+        ("Used values:\n", "`Used values:` is missing"),
+        ("HloLiveRange (max 7):\n", "`HloLiveRange (max ...):` is missing"),
+        ("  InstructionSequence:\n", "`InstructionSequence:` is missing"),
+        ("  BufferLiveRange:\n", "`BufferLiveRange:` is missing"),
+        ("<5 fusion @0>\n", "`<...>, a value` is missing"),
+    ],
+)
+def test_a_missing_header(line: str, expected: str) -> None:
+    text = SEED.read_text()
+    assert text.count(line) == 1
+    messages = _messages(analysis_of_text(text.replace(line, "")))
+    assert len(messages) == 1
+    assert messages[0].startswith("syntax: ")
+    assert expected in messages[0]
+
+
+def test_an_allocation_without_header_is_one_finding() -> None:
+    members = members_of(SPLIT)
+    lines = members[MemberKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
+    lines.remove(next(line for line in lines if line.startswith(b"allocation 1:")))
+    kinds = [kind for kind in members if kind is not MemberKind.BUFFER_ASSIGNMENT]
+    broken = analyse([member(b"\n".join(lines)), *(members[kind] for kind in kinds)])
+    assert _messages(broken) == [
+        "syntax: Allocation 1 is missing before this one. XLA numbers allocations without gaps."
+    ]
+
+
+def test_lines_that_are_none() -> None:
+    check(
+        SWAP,
+        [("    3:copy.1\n", "    3;copy.1\n    oops\n")],
+        """
+error[syntax] These 2 lines are no part of a dump: cut off, edited, or printed by something else.
+    3;copy.1
+    ^^^^^^^^
+""",
+    )
+
+
+def test_a_part_of_a_line_that_is_unknown() -> None:
+    check(
+        SWAP,
+        [("size 800, preallocated-temp", "size 800, pinned, preallocated-temp")],
+        """
+warning[syntax] This part of the line is unknown: edited, or from a newer release of XLA.
+allocation 3: size 800, pinned, preallocated-temp:
+                        ^^^^^^
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "error[syntax] The file is empty.\n\n"),
+        (" \n\n", "error[syntax] The file is empty.\n \n"),
+        ("some\ntext\n", "error[syntax] Nothing in this file is part of a dump.\nsome\n^^^^"),
+    ],
+)
+def test_files_that_hold_nothing(text: str, expected: str) -> None:
+    assert findings_text(analysis_of_text(text)) == expected
