@@ -20,11 +20,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tree_sitter import Parser
 
-from samples import SHARED_DUMPS, big_dumps, never
+from samples import SHARED_DUMPS, big_dumps, member, never
 from xla_lens.files import find_set, load_files
 from xla_lens.lsp.server import SWITCH_SECONDS
 from xla_lens.lsp.session import Session
 from xla_lens.model.analysis import analyse
+from xla_lens.model.checks import check, is_exempt
+from xla_lens.model.joining import join
+from xla_lens.model.memory import measure
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import XLA_DUMP
 from xla_lens.text.document import Document
@@ -100,6 +103,7 @@ def main() -> None:
         dumps = big_dumps(Path(folder))
         rows = list(asyncio.run(_server(dumps)))
         rows += _growth(dumps)
+        rows += _checks(dumps)
     print("\n| what | measured | bar |\n|---|--:|--:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
@@ -203,6 +207,39 @@ async def _stall(path: Path) -> float:
 def _wait(pings: list[float]) -> float:
     """The longest of the times, but for the first few: those waited for the text of the document itself."""
     return max(pings[3:], default=0.0)
+
+
+def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
+    """The checks of the biggest set and of one arena, over the bare parse of the same text."""
+    assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
+    members = [file.member for file in load_files(find_set(assignment), {}, {}, never).values()]
+    bare = sum(_timed(lambda text=file.document.data: Parser(XLA_DUMP).parse(text)) for file in members)  # type: ignore[misc]
+    dump = join(members)
+    dump.prepare()
+    memory = measure(dump, lambda value: is_exempt(dump, value))
+    yield "all checks of the 70B set, over its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
+    text = _arena(40_000).encode()
+    bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))
+    arena = join([member(text)])
+    arena.prepare()
+    sweep = min(_timed(lambda: measure(arena, lambda _: False)) for _ in range(3))
+    yield "overlaps of 40,000 values in one arena, over its bare parse", f"{sweep / bare:.2f}", "1"
+
+
+def _arena(count: int) -> str:
+    """A dump of so many values in one arena, of which a thousand share its bytes at each step."""
+    places = [(number % 1000 * 256, number // 1000 * 1000 + number % 1000) for number in range(count)]
+    slices = "".join(
+        f" value: <{n} v.{n} @0> (size=256,offset={offset}): f32[64]{{0}}\n" for n, (offset, _) in enumerate(places)
+    )
+    used = "".join(f"<{n} v.{n} @0>\n positions:\n  v.{n}\n uses:\n" for n in range(count))
+    steps = "".join(f"    {n}:v.{n}\n" for n in range(count))
+    ranges = "".join(f"    v.{n}{{}}:{start}-{min(start + 1000, count)}\n" for n, (_, start) in enumerate(places))
+    return (
+        f"BufferAssignment:\nallocation 0: size 256000, preallocated-temp:\n{slices}\n"
+        f"Total bytes used: 256000 (250.0KiB)\n\nUsed values:\n{used}\n\nHloLiveRange (max {count}):\n"
+        f"  InstructionSequence:\n{steps}  BufferLiveRange:\n{ranges}"
+    )
 
 
 def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -88,27 +89,44 @@ def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterato
         )
 
 
+_MOST_WEIGHED: Final = 64
+"""Of so many collisions at most it is weighed which of two values is odd. With more, something else is wrong."""
+
+
 def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
     """Some values that have a part in all collisions, each with the others. The one with the most goes first: a value
     that was moved lies on several others, each of which lies on that one only.
     """
-    partners: dict[int, list[int]] = {}
+    partners: dict[int, dict[int, None]] = {}
     for value, other in collisions:
-        partners.setdefault(value, []).append(other)
-        partners.setdefault(other, []).append(value)
-    while partners:
-        most = max(map(len, partners.values()))
-        candidates = [value for value, others in partners.items() if len(others) == most]
-        value = max(candidates, key=lambda one: (_oddness(dump, one), candidates.index(one) == 0))
-        others = partners.pop(value)
+        partners.setdefault(value, {})[other] = None
+        partners.setdefault(other, {})[value] = None
+    is_weighed = len(collisions) <= _MOST_WEIGHED
+    oddness = {value: _oddness(dump, value) for value in partners} if is_weighed else {}
+
+    def key(value: int) -> tuple[int, float, float, int]:
+        reported, fit = oddness.get(value, (0, 0.0))
+        return -len(partners[value]), -reported, -fit, order[value]
+
+    # Who came later goes first where nothing else tells.
+    order = {value: number for number, value in enumerate(partners)}
+    heap = [(key(value), value) for value in partners]
+    heapify(heap)
+    while heap:
+        known, value = heappop(heap)
+        if value not in partners or known != key(value):
+            continue
+        others = list(partners.pop(value))
         yield value, others
-        if len(others) == 1 and partners[others[0]] == [value] and not _is_told(dump, value, others[0]):
-            yield others[0], [value]
+        first = others[0]
+        if is_weighed and len(others) == 1 == len(partners[first]) and not _is_told(oddness[value], oddness[first]):
+            yield first, [value]
         for other in others:
-            if other in partners:
-                partners[other].remove(value)
-                if not partners[other]:
-                    del partners[other]
+            del partners[other][value]
+            if partners[other]:
+                heappush(heap, (key(other), other))
+            else:
+                del partners[other]
 
 
 def _oddness(dump: DumpSet, value: int) -> tuple[int, float]:
@@ -118,9 +136,9 @@ def _oddness(dump: DumpSet, value: int) -> tuple[int, float]:
     return _reported_oddness(dump, value), -_slack_elsewhere(dump, value)
 
 
-def _is_told(dump: DumpSet, value: int, other: int) -> bool:
+def _is_told(oddness: tuple[int, float], other: tuple[int, float]) -> bool:
     """Whether it is sure which of two values is odd. How well they fit elsewhere only tells if one does not at all."""
-    (reported, fit), (other_reported, other_fit) = _oddness(dump, value), _oddness(dump, other)
+    (reported, fit), (other_reported, other_fit) = oddness, other
     return reported != other_reported or (fit == float("-inf")) != (other_fit == float("-inf"))
 
 
