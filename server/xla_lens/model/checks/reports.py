@@ -183,19 +183,27 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
     rows, data, values = member.columns.report_rows, member.document.data, dump.values_of_allocation(allocation)
     offsets, sizes = dump.values.offset[values], dump.values.size_bytes[values]
     cumulative, before = 0, NONE
-    seen: set[int] = set()
+    # Of two rows at one offset the one is wrong that has another size than the values there.
+    twice = _rows_at_one_offset(rows.offset[group])
+    for row in group[twice].tolist():
+        size = int(sizes[offsets == rows.offset[row]].max(initial=0))
+        if data[rows.size_start[row] : rows.size_end[row]] != human_size(size) or row == group[twice[-1]]:
+            facts: dict[str, int | str] = {
+                "offset": int(rows.offset[row]),
+                "allocation": int(dump.allocations.index[allocation]),
+            }
+            yield error(Code.REPORT_MISMATCH, row_place(member, rows, row), what="offset twice", **facts)
+            return
     for row in group.tolist():
         here = offsets == rows.offset[row]
-        facts: dict[str, int | str] = {
+        facts = {
             "offset": int(rows.offset[row]),
             "allocation": int(dump.allocations.index[allocation]),
         }
         place = row_place(member, rows, row)
-        if not here.any() or int(rows.offset[row]) in seen:
-            what = "offset twice" if here.any() else "offset"
-            yield error(Code.REPORT_MISMATCH, place, what=what, **facts)
+        if not here.any():
+            yield error(Code.REPORT_MISMATCH, place, what="offset", **facts)
             return
-        seen.add(int(rows.offset[row]))
         size = int(sizes[here].max())
         cumulative += size
         shapes = data[rows.shapes_start[row] : rows.end[row]]
@@ -217,6 +225,12 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
                 yield error(Code.REPORT_MISMATCH, place, Related(related, "slice"), what=what, **facts)
                 break
         before = size
+
+
+def _rows_at_one_offset(offsets: Column) -> Column:
+    """The first rows that have the same offset, none if all differ."""
+    found, count = np.unique(offsets, return_counts=True)
+    return np.flatnonzero(offsets == found[count > 1][0]) if np.any(count > 1) else np.zeros(0, np.int64)
 
 
 _COUNT: Final = re.compile(rb"(\d+)\xc3\x97")

@@ -207,7 +207,8 @@ def _missing_live_ranges(dump: DumpSet, member: Member) -> str | None:
         # The last row tells that bytes remain, and all rows up to there agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
         left = total - tree.current_bytes.sum()
-        return "stack traces" if left > 0 and left == np.append(total, tree.remaining_bytes)[-1] else None
+        is_left = left > 0 and left == np.append(total, tree.remaining_bytes)[-1]
+        return "stack traces" if is_left and total == dump.peak_buffers.size_bytes.sum() else None
     return None
 
 
