@@ -53,7 +53,7 @@ def run_report(options: argparse.Namespace) -> int:
         budget_bytes=options.budget,
     )
     reports = (
-        report(loaded.analysis, {kind: str(path) for kind, path in loaded.files.paths.items()}, wanted)
+        report(loaded.analysis, {kind: path.as_posix() for kind, path in loaded.files.paths.items()}, wanted)
         for loaded in load_sets([options.path])
     )
     if is_text:

@@ -1,7 +1,6 @@
 """A report as text."""
 
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Final
 
 from xla_lens.features.report.facts import LiveSet, Part, Report, SpaceReport
@@ -24,9 +23,10 @@ _WORTH_MORE: Final = 1 << 16
 
 def report_text(one: Report, width: int) -> Iterator[str]:
     """The lines of a report, cut to a width."""
-    first = PurePath(next(iter(one.files.values())))
-    yield one.module or first.name
-    yield f"  files      {', '.join(one.files)} in {first.parent}"
+    first = next(iter(one.files.values()))
+    folder, _, name = first.rpartition("/")
+    yield one.module or name
+    yield f"  files      {', '.join(one.files)} in {folder or '.'}"
     if one.reserved_bytes is not None and one.allocations is not None:
         yield f"  reserved   {human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
     counts = ((one.values, "value"), (one.instructions, "scheduled instruction"))
