@@ -1,6 +1,11 @@
 """What is found in edited values, positions and uses."""
 
-from goldens import SWAP, check
+import pytest
+
+from goldens import SWAP, check, findings_text, members_of
+from samples import SPLIT, TPU
+from xla_lens.model.analysis import analyse
+from xla_lens.syntax.file_names import MemberKind
 
 
 def test_a_row_that_is_there_twice() -> None:
@@ -219,3 +224,31 @@ error[duplicate-use] The use of copy.3 as operand 1 of tuple is here a second ti
   ^^^^^^^^^^^^^^^^
 """,
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            MemberKind.VALUES,
+            """
+error[undefined-value] This file is of another dump than the buffer assignment: 12 of its used values are not in the
+allocations, 0 are.
+<13 x.1 @0>
+^^^^^^^^^^^
+""",
+        ),
+        (
+            MemberKind.LIVE_RANGE,
+            """
+error[undefined-value] This file is of another dump than the buffer assignment: 10 of its live ranges are not in the
+allocations, 2 are.
+    x.1{}:0-9
+    ^^^^^^^^^
+""",
+        ),
+    ],
+)
+def test_a_file_of_another_dump(kind: MemberKind, expected: str) -> None:
+    members = members_of(SPLIT) | {kind: members_of(TPU)[kind]}
+    assert findings_text(analyse(members.values())) == expected.strip("\n")

@@ -29,12 +29,13 @@ from xla_lens.model.checks.values import (
     duplicate_positions,
     duplicate_uses,
     duplicate_values,
+    files_of_other_dumps,
     missing_values,
     names_of_values,
     order_of_values,
 )
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Finding, Severity
+from xla_lens.model.findings import Code, Finding, Severity
 from xla_lens.model.memory import Memory
 
 __all__ = ["check", "is_exempt"]
@@ -73,6 +74,10 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     """All findings of a dump set, file by file in the order of the text."""
     doubts = no_doubts(dump)
     findings = list(check_structure(dump))
+    order = {id(member): number for number, member in enumerate(dump.members)}
+    others = list(files_of_other_dumps(dump))
+    if others:
+        return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + others, order)
     doubts.broken = {
         id(finding.place.member)
         for finding in findings
@@ -86,5 +91,8 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     findings += printed_peak(dump, memory, doubts)
     findings += overlapping_slices(dump, memory, doubts)
     findings += report_mismatch(dump, doubts)
-    order = {id(member): number for number, member in enumerate(dump.members)}
+    return _sorted(findings, order)
+
+
+def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:
     return sorted(findings, key=lambda finding: (order[id(finding.place.member)], finding.place.start))

@@ -67,7 +67,26 @@ def order_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                 )
 
 
-# ---------------------------------------------------------------- the two lists
+# ---------------------------------------------------------------- the lists
+
+
+def files_of_other_dumps(dump: DumpSet) -> Iterator[Finding]:
+    """Files of which most values are not those of the allocations. Nothing else can be told then."""
+    values, slices, used, ranges = dump.values, dump.slices, dump.used_values, dump.live_ranges
+    if dump.assignment and dump.used and dump.used is not dump.assignment:
+        both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE))
+        is_same = slices.name[values.slice[both]] == used.name[values.used_value[both]]
+        fewer, same = min(len(slices), len(used)), int(is_same.sum())
+        if fewer > 1 and 2 * same < fewer:
+            place = row_place(dump.used, used, 0)
+            yield error(Code.UNDEFINED_VALUE, place, what="other values", missing=len(used) - same, known=same)
+    if dump.assignment and dump.used and dump.live and dump.live is not dump.assignment and len(slices) > 1:
+        # One of the two may have been cut off.
+        nameless = int((~np.isin(ranges.name, np.append(slices.name, used.name))).sum())
+        if len(ranges) > 1 and 2 * nameless > len(ranges):
+            place = row_place(dump.live, ranges, 0)
+            known = len(ranges) - nameless
+            yield error(Code.UNDEFINED_VALUE, place, what="other live ranges", missing=nameless, known=known)
 
 
 def names_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:

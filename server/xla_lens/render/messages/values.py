@@ -30,6 +30,12 @@ def _undefined_value(facts: Facts) -> str:
             return f"{facts['name']} has no position. A value has at least that of the instruction that defines it."
         case "live range":
             return f"{facts['name']} has a live range, but there is no value of that name and index."
+        case "other values" | "other live ranges":
+            lines = "used values" if facts["what"] == "other values" else "live ranges"
+            return (
+                f"This file is of another dump than the buffer assignment: {facts['missing']:,} of its {lines} are not "
+                f"in the allocations, {facts['known']:,} are."
+            )
         case "other dump":
             return (
                 f"{facts['name']} and {counted(int(facts['missing']) - 1, 'other value')} of the allocations are not "

@@ -1,0 +1,48 @@
+"""The checks of big arenas take steps that grow with their values, not with the square of them."""
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from samples import analysis_of_text, slots_text
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.findings import Code
+
+
+def _steps(analysis: Analysis) -> int:
+    """How many functions are called, and lines of them run, to analyse the files of a dump."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        analyse(analysis.dump.members)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _arena(count: int, *, overlapping: bool = False) -> Analysis:
+    """Values one after another in bytes, each live for two steps; or in pairs on the same bytes."""
+    slots = [(0, (number // 2 if overlapping else number) * 8, 8, number // 2, 3) for number in range(count)]
+    return analysis_of_text(slots_text(slots).replace("size 99", f"size {count * 8}"))
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+def test_twice_the_values_take_about_twice_the_steps(overlapping: bool) -> None:
+    small, big = (_arena(count, overlapping=overlapping) for count in (2_000, 4_000))
+    found = [finding for finding in big.findings if finding.code is Code.OVERLAPPING_SLICES]
+    assert bool(found) == overlapping
+    assert _steps(big) < 2.3 * _steps(small)
+
+
+def test_an_arena_of_40_000_values() -> None:
+    small, big = _arena(4_000), _arena(40_000)
+    assert _steps(big) < 12 * _steps(small)
