@@ -41,6 +41,22 @@ Why XLA prints that                   printed list  counted at step 5  counted a
     )
 
 
+def test_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SEED, "--part", "curve")
+        == """\
+Live bytes of default over time, at most
+  0  320.0 KiB  █████████████████████████████████
+  1  320.0 KiB  █████████████████████████████████
+  2  320.0 KiB  █████████████████████████████████
+  3  576.0 KiB  ████████████████████████████████████████████████████████████
+  4  580.0 KiB  ████████████████████████████████████████████████████████████
+  5  324.0 KiB  ██████████████████████████████████
+  6  324.0 KiB  ██████████████████████████████████
+  7  324.0 KiB  ██████████████████████████████████"""
+    )
+
+
 def test_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "source").split("\nAt the peak of default by kind")[0]
@@ -147,6 +163,8 @@ def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path
         peak = space["peak_live_bytes"] or 0
         if space["peak_step"] is None:
             continue
+        assert max(live_bytes for _, live_bytes in space["curve"]) == peak
+        assert next(step for step, live_bytes in space["curve"] if live_bytes == peak) == space["peak_step"]
         for tree in space["sources"].values():
             assert tree["size_bytes"] == peak
             _check_tree(tree)

@@ -10,6 +10,7 @@ from xla_lens.render.report.parts import (
     alive_text,
     arenas_text,
     budget_text,
+    curve_text,
     donation_text,
     explained_text,
     padding_text,
@@ -68,6 +69,8 @@ def _over_time(one: Report, width: int) -> Iterator[str]:
 def _parts(space: SpaceReport, one: Report) -> Iterator[Iterator[str]]:
     """The parts of a memory space, each as lines."""
     name = space_name(space.color)
+    if space.peak and space.curve:
+        yield curve_text(space.curve, space.peak, name, one.last_step or 0)
     if space.peak and Part.LIVE in one.parts:
         yield _live_set(space.peak, f"Live at the peak of {name}")
     if space.at_step:

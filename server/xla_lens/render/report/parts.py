@@ -66,6 +66,30 @@ def explained_text(explained: PrintedPeak) -> Iterator[str]:
     yield "  XLA prints the first step at which what it counts adds up to the most."
 
 
+# ---------------------------------------------------------------- over time
+
+
+_ROWS: Final = 40
+_BAR: Final = 60
+
+
+def curve_text(curve: Sequence[tuple[int, int]], peak: LiveSet, space: str, last_step: int) -> Iterator[str]:
+    """The most bytes that are live in each of some parts of the schedule, as bars."""
+    yield f"Live bytes of {space} over time, at most"
+    parts = min(_ROWS, last_step + 1)
+    bounds = [number * (last_step + 1) // parts for number in range(parts + 1)]
+    place, live = 0, 0
+    rows = []
+    for first, after in zip(bounds, bounds[1:], strict=False):
+        most = live if place >= len(curve) or curve[place][0] > first else 0
+        while place < len(curve) and curve[place][0] < after:
+            live = curve[place][1]
+            most, place = max(most, live), place + 1
+        steps = f"{first}-{after - 1}" if after - first > 1 else f"{first}"
+        rows.append([f"  {steps}", human(most), "█" * round(_BAR * most / max(peak.live_bytes, 1))])
+    yield from table(rows, left=(2,))
+
+
 # ---------------------------------------------------------------- where the bytes come from
 
 
