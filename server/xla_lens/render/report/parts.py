@@ -1,6 +1,7 @@
 """The parts of a report as text: what explains the peak, and what might be saved."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from xla_lens.features.report.facts import (
@@ -80,7 +81,7 @@ def curve_text(curve: Sequence[tuple[int, int]], peak: LiveSet, space: str, last
     bounds = [number * (last_step + 1) // parts for number in range(parts + 1)]
     place, live = 0, 0
     rows = []
-    for first, after in zip(bounds, bounds[1:], strict=False):
+    for first, after in pairwise(bounds):
         most = live if place >= len(curve) or curve[place][0] > first else 0
         while place < len(curve) and curve[place][0] < after:
             live = curve[place][1]
