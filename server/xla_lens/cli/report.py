@@ -24,7 +24,7 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show where the memory goes",
         description="Shows where the memory goes: totals, the true and the printed peak, what is live there, where it "
         "comes from, why it is there, and what might be saved.",
-        epilog=f"parts: {', '.join(Part)}; without --part all but {Part.BIOGRAPHY}",
+        epilog=f"parts: {', '.join(Part)}; without --part all but {Part.CURVE} and {Part.BIOGRAPHY}",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
@@ -53,7 +53,7 @@ def run_report(options: argparse.Namespace) -> int:
         budget_bytes=options.budget,
     )
     reports = (
-        report(loaded.analysis, {kind: str(path) for kind, path in loaded.files.paths.items()}, wanted)
+        report(loaded.analysis, {kind: path.as_posix() for kind, path in loaded.files.paths.items()}, wanted)
         for loaded in load_sets([options.path])
     )
     if is_text:
@@ -125,6 +125,7 @@ def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
     if one.asked_step is not None:
         known["at_step"] = space.at_step and _json_live_set(space.at_step)
     parts = {
+        Part.CURVE: ("curve", space.curve),
         Part.SOURCE: ("sources", space.sources and asdict(space.sources)),
         Part.ALIVE: ("alive_at_peak", [asdict(value) for value in space.alive or ()]),
         Part.PADDING: ("padding", space.padding and asdict(space.padding)),

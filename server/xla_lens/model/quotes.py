@@ -66,9 +66,11 @@ class Quotes:
         operands: list[int] = []
         first, count = np.full(len(self._dump.names), NONE), np.zeros(len(self._dump.names), np.int64)
         for name in names.tolist():
-            head = self.head(name)
+            start, end = self._span(name)
+            # Not kept: so many objects at once would make the garbage collector look at all that there are.
+            head = instruction_head(self._data, start, end) if start != NONE else None
             if head:
-                read = operands_of(self._data, head, *self._span(name))
+                read = operands_of(self._data, head, start, end)
                 first[name], count[name] = len(operands), len(read)
                 operands.extend(map(self._dump.name_number, read))
         return np.array(operands, np.int64), first, count

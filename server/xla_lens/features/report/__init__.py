@@ -65,12 +65,17 @@ def _space(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> Sp
         peak=live_set(dump, space, step, top) if step is not None else None,
         live_at_printed_peak=space.live.at(int(dump.peaks.step[0])) if len(dump.peaks) else None,
         at_step=live_set(dump, space, options.at_step, top) if options.at_step is not None else None,
+        curve=_curve(space) if Part.CURVE in parts else None,
         sources=source_report(dump, space, step) if step is not None and Part.SOURCE in parts else None,
         alive=alive_values(analysis, space, top) if step is not None and Part.ALIVE in parts else None,
         padding=padding_report(dump, space, step, top) if step is not None and Part.PADDING in parts else None,
         arenas=tuple(_arenas(analysis, space, options)) if Part.ARENAS in parts or Part.BIOGRAPHY in parts else None,
         budget=budget_report(analysis, space, options.budget_bytes or 0) if is_over else None,
     )
+
+
+def _curve(space: MemorySpace) -> tuple[tuple[int, int], ...]:
+    return tuple(zip(space.live.steps.tolist(), space.live.live_bytes.tolist(), strict=True))
 
 
 def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> Iterator[ArenaReport]:

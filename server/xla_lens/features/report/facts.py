@@ -14,6 +14,7 @@ class Part(StrEnum):
 
     TOTALS = "totals"
     PEAK = "peak"
+    CURVE = "curve"
     LIVE = "live"
     SOURCE = "source"
     ALIVE = "alive"
@@ -24,8 +25,8 @@ class Part(StrEnum):
     BUDGET = "budget"
 
 
-DEFAULT_PARTS: Final = frozenset(Part) - {Part.BIOGRAPHY}
-"""A biography has all values of the arenas."""
+DEFAULT_PARTS: Final = frozenset(Part) - {Part.CURVE, Part.BIOGRAPHY}
+"""Those two are long: all steps, and all values of the arenas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +243,8 @@ class DonationReport:
 @dataclass(frozen=True, slots=True)
 class SpaceReport:
     """One memory space. `peak` is None if nothing is ever live, `at_step` if no step was asked for or the set does not
-    know that step, `live_at_printed_peak` if no peak is printed. Parts that were not asked for are None.
+    know that step, `live_at_printed_peak` if no peak is printed. `curve` are steps and the bytes live from there up to
+    the next. Parts that were not asked for are None.
     """
 
     color: int
@@ -251,6 +253,7 @@ class SpaceReport:
     peak: LiveSet | None
     live_at_printed_peak: int | None
     at_step: LiveSet | None
+    curve: tuple[tuple[int, int], ...] | None
     sources: SourceReport | None
     alive: tuple[AliveValue, ...] | None
     padding: PaddingReport | None

@@ -1,6 +1,8 @@
 """Checks of what the headers of allocations say of parameters and of the output."""
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -109,10 +111,16 @@ def _has_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
 
 
 def _has_output(dump: DumpSet, allocation: int, shape: bytes) -> bool:
-    """Whether the root may show a value as another shape: a bitcast is a position, and has as many bytes."""
+    """Whether the root may show a value as another shape: a bitcast is a position, and has as many bytes. Without its
+    layout it is not known how many bytes a shape has that is packed or dynamic.
+    """
     values = dump.values_of_allocation(allocation)
     rows = dump.values.used_value[values]
     if shape.startswith(b"("):
         return False
-    is_shown = taken(dump.used_values.position_count, rows) > 1
-    return bool(np.any(is_shown & (dump.logical_bytes[values] == byte_sizes([shape])[0])))
+    is_shown = (rows == NONE) | (taken(dump.used_values.position_count, rows) > 1)
+    is_unsure = bool(_PACKED.match(shape))
+    return bool(np.any(is_shown & (is_unsure | (dump.logical_bytes[values] == byte_sizes([shape])[0]))))
+
+
+_PACKED: Final = re.compile(rb"[suf][124]\D|f4|.*<=")

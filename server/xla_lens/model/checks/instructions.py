@@ -111,15 +111,16 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     known = known[~in_doubt(doubts.names, values.name[known])]
     rows = values.slice[known]
     columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
-    tuples: dict[int, dict[bytes, bytes]] = {}
+    # The elements of a tuple stand one after another, so that one tuple at a time is enough.
+    name, whole, parts = NONE, b"", dict[bytes, tuple[int, int]]()
     for value, shape_start, shape_end, first, last in zip(*(column.tolist() for column in columns), strict=True):
         shape, index = data[shape_start:shape_end], int(values.index[value])
         if index > EMPTY_INDEX:
-            name = int(values.name[value])
-            if name not in tuples:
+            if name != values.name[value]:
+                name = int(values.name[value])
                 whole = doubts.quotes.shape(name) or b""
-                tuples[name] = {key: whole[slice(*part)] for key, part in tuple_elements(whole).items()}
-            found = tuples[name].get(dump.indices[index], b"")
+                parts = tuple_elements(whole)
+            found = whole[slice(*parts.get(dump.indices[index], (0, 0)))]
         else:
             place = text.find(b" = ", first, last) + 3
             if text.startswith(shape + b" ", place) or text.startswith(shape + b"\n", place):

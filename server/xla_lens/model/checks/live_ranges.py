@@ -207,7 +207,10 @@ def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator
 
 
 _ASYNC_STEPS: Final = 4
-"""So many steps after an instruction of an asynchronous computation, at most, stands what starts that computation."""
+"""So many steps after an instruction of an asynchronous computation stands what starts that computation."""
+
+_MOST_ASYNC_STEPS: Final = 64
+"""So many at most. Of what starts one step after its instruction that is enough to know."""
 
 _STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collective-permute|send|recv).*(start|async)")
 """What starts a computation, by its name. Those that it leaves out are operations of their own."""
@@ -232,12 +235,13 @@ def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> 
         return True
     head = doubts.quotes.head(int(dump.values.name[value]))
     is_start = head is not None and head.opcode.endswith(b"-start")
-    return is_start or start > scheduled + 1 or not _is_asynchronous(dump, scheduled)
+    steps = _MOST_ASYNC_STEPS if start > scheduled else _ASYNC_STEPS
+    return is_start or start > scheduled + 1 or not _is_asynchronous(dump, scheduled, steps)
 
 
-def _is_asynchronous(dump: DumpSet, step: int) -> bool:
-    """Whether an asynchronous computation may be started soon after a step."""
-    names = (dump.instruction_at(later) for later in range(step + 1, step + 1 + _ASYNC_STEPS))
+def _is_asynchronous(dump: DumpSet, step: int, steps: int) -> bool:
+    """Whether an asynchronous computation may be started within so many steps after a step."""
+    names = (dump.instruction_at(later) for later in range(step + 1, step + 1 + steps))
     return any(name and _STARTS_COMPUTATION.match(name) for name in names)
 
 
@@ -258,9 +262,20 @@ def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> li
         same = (values.allocation == values.allocation[early]) & (values.offset == values.offset[early])
         follows = same & ((values.start_step == end) | (values.start_step == end + 1) | (values.start_step == NONE))
         follows[early] = False
-        if not follows.any() and not is_passed_on(dump, early):
+        if not follows.any() and not is_passed_on(dump, early) and not _is_read_asynchronously(dump, doubts, early):
             found.append((early, int(last_use[early])))
     return found
+
+
+_ASYNCHRONOUS: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")
+
+
+def _is_read_asynchronously(dump: DumpSet, doubts: Doubts, value: int) -> bool:
+    """Whether an asynchronous operation reads a value, by its opcode or, where it is not quoted, by its name."""
+    row = dump.values.used_value[value]
+    users = set(dump.uses.name[dump.uses_of(int(row))].tolist()) if row != NONE else set()
+    heads = ((doubts.quotes.head(user), dump.label(user, NONE)) for user in users)
+    return any(_ASYNCHRONOUS.match(head.opcode.decode() if head else name) for head, name in heads)
 
 
 def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_starts: list[int]) -> list[int]:

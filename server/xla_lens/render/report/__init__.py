@@ -1,7 +1,6 @@
 """A report as text."""
 
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Final
 
 from xla_lens.features.report.facts import LiveSet, Part, Report, SpaceReport
@@ -11,6 +10,7 @@ from xla_lens.render.report.parts import (
     alive_text,
     arenas_text,
     budget_text,
+    curve_text,
     donation_text,
     explained_text,
     padding_text,
@@ -24,9 +24,10 @@ _WORTH_MORE: Final = 1 << 16
 
 def report_text(one: Report, width: int) -> Iterator[str]:
     """The lines of a report, cut to a width."""
-    first = PurePath(next(iter(one.files.values())))
-    yield one.module or first.name
-    yield f"  files      {', '.join(one.files)} in {first.parent}"
+    first = next(iter(one.files.values()))
+    folder, _, name = first.rpartition("/")
+    yield one.module or name
+    yield f"  files      {', '.join(one.files)} in {folder or '.'}"
     if one.reserved_bytes is not None and one.allocations is not None:
         yield f"  reserved   {human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
     counts = ((one.values, "value"), (one.instructions, "scheduled instruction"))
@@ -68,6 +69,8 @@ def _over_time(one: Report, width: int) -> Iterator[str]:
 def _parts(space: SpaceReport, one: Report) -> Iterator[Iterator[str]]:
     """The parts of a memory space, each as lines."""
     name = space_name(space.color)
+    if space.peak and space.curve:
+        yield curve_text(space.curve, space.peak, name, one.last_step or 0)
     if space.peak and Part.LIVE in one.parts:
         yield _live_set(space.peak, f"Live at the peak of {name}")
     if space.at_step:

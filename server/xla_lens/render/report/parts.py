@@ -1,6 +1,7 @@
 """The parts of a report as text: what explains the peak, and what might be saved."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from xla_lens.features.report.facts import (
@@ -64,6 +65,30 @@ def explained_text(explained: PrintedPeak) -> Iterator[str]:
     rows.append(["  = XLA's sum", *(human(terms.total_bytes) for _, terms in known)])
     yield from table(rows, left=(0,))
     yield "  XLA prints the first step at which what it counts adds up to the most."
+
+
+# ---------------------------------------------------------------- over time
+
+
+_ROWS: Final = 40
+_BAR: Final = 60
+
+
+def curve_text(curve: Sequence[tuple[int, int]], peak: LiveSet, space: str, last_step: int) -> Iterator[str]:
+    """The most bytes that are live in each of some parts of the schedule, as bars."""
+    yield f"Live bytes of {space} over time, at most"
+    parts = min(_ROWS, last_step + 1)
+    bounds = [number * (last_step + 1) // parts for number in range(parts + 1)]
+    place, live = 0, 0
+    rows = []
+    for first, after in pairwise(bounds):
+        most = live if place >= len(curve) or curve[place][0] > first else 0
+        while place < len(curve) and curve[place][0] < after:
+            live = curve[place][1]
+            most, place = max(most, live), place + 1
+        steps = f"{first}-{after - 1}" if after - first > 1 else f"{first}"
+        rows.append([f"  {steps}", human(most), "█" * round(_BAR * most / max(peak.live_bytes, 1))])
+    yield from table(rows, left=(2,))
 
 
 # ---------------------------------------------------------------- where the bytes come from

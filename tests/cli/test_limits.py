@@ -1,0 +1,75 @@
+"""`xla-lens check --max-peak --max-reserved`, and sizes on the command line."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, SPLIT
+from xla_lens.cli.main import main
+from xla_lens.render.numbers import parse_size
+
+
+def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, list[str]]:
+    status = main(["check", *map(str, arguments)])
+    return status, capsys.readouterr().out.splitlines()
+
+
+def test_a_limit_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines = _check(capsys, SEED, "--select", "max-peak,max-reserved", "--max-peak", 593920)
+    assert (status, lines) == (0, ["1 dump set checked, nothing found"])
+
+
+def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
+    assert status == 1
+    assert lines == [
+        f"{SEED}:63:5: error[max-peak] At step 4 580.0 KiB (593,920 bytes) of the default memory space are live, more "
+        "than the limit of 580.0 KiB (593,919 bytes).",
+        "1 dump set checked: 1 error",
+    ]
+
+
+def test_more_reserved_than_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines = _check(capsys, SEED, "--select", "max-reserved", "--max-reserved", "0.5MiB")
+    assert status == 1
+    assert lines[0].endswith(
+        "error[max-reserved] 580.0 KiB (593,928 bytes) of the default memory space are reserved, more than the limit "
+        "of 512.0 KiB (524,288 bytes). This is the biggest part."
+    )
+
+
+def test_what_the_dump_does_not_tell_is_not_within_a_limit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    alone = shutil.copy(SPLIT, tmp_path)
+    status, lines = _check(capsys, alone, "--max-peak", "1GiB", "--max-reserved", "1GiB")
+    assert status == 1
+    assert [line.split("error")[1] for line in lines] == [
+        "[max-peak] Whether the peak is within 1.00 GiB (1,073,741,824 bytes) is not known: the dump has no live "
+        "ranges, or no allocations.",
+        "",
+    ]
+    live = next(SPLIT.parent.glob("module_0000*-live-range.txt"))
+    (tmp_path / "other").mkdir()
+    _, lines = _check(capsys, shutil.copy(live, tmp_path / "other"), "--max-reserved", "1GiB")
+    assert any("error[max-reserved] Whether what is reserved is within" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("4096", 4096),
+        ("0", 0),
+        ("16GiB", 16 << 30),
+        ("16g", 16 << 30),
+        ("1.5 MiB", 3 << 19),
+        ("12B", 12),
+        ("2TB", 2 << 40),
+        ("", None),
+        ("GiB", None),
+        ("-1", None),
+        ("1e9", None),
+        ("16 GiB of it", None),
+    ],
+)
+def test_sizes(text: str, size_bytes: int | None) -> None:
+    assert parse_size(text) == size_bytes

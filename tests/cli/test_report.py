@@ -1,0 +1,226 @@
+"""The parts of `xla-lens report`, and that their numbers agree with each other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, TPU, assignments
+from xla_lens.cli.main import main
+from xla_lens.features.report.facts import Part
+
+
+def _text(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["report", *map(str, arguments)]) == 0
+    captured = capsys.readouterr()
+    assert not captured.err
+    return captured.out
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    (one,) = json.loads(_text(capsys, *arguments, "--output-format", "json"))
+    return one
+
+
+def _part(capsys: pytest.CaptureFixture[str], path: Path, *arguments: object) -> str:
+    """What stands below the head of a report."""
+    return _text(capsys, path, *arguments).split("\n\n", 1)[1].rstrip("\n")
+
+
+def test_why_xla_prints_another_peak(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
+        == """\
+Why XLA prints that                   printed list  counted at step 5  counted at step 4
+  live in the default memory space       324.0 KiB          324.0 KiB          580.0 KiB
+  + died one step before                       0 B          256.0 KiB                0 B
+  + on the same bytes, counted twice       4.0 KiB            4.0 KiB                0 B
+  = XLA's sum                            328.0 KiB          584.0 KiB          580.0 KiB
+  XLA prints the first step at which what it counts adds up to the most."""
+    )
+
+
+def test_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SEED, "--part", "curve")
+        == """\
+Live bytes of default over time, at most
+  0  320.0 KiB  █████████████████████████████████
+  1  320.0 KiB  █████████████████████████████████
+  2  320.0 KiB  █████████████████████████████████
+  3  576.0 KiB  ████████████████████████████████████████████████████████████
+  4  580.0 KiB  ████████████████████████████████████████████████████████████
+  5  324.0 KiB  ██████████████████████████████████
+  6  324.0 KiB  ██████████████████████████████████
+  7  324.0 KiB  ██████████████████████████████████"""
+    )
+
+
+def test_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SPLIT, "--part", "source").split("\nAt the peak of default by kind")[0]
+        == """\
+At the peak of default by op_name: 4.21 MiB
+ 2.29 MiB  54.4 %    jit(train_step)  8 values
+ 1.78 MiB  42.3 %      transpose(jvp())  3 values
+ 1.53 MiB  36.3 %        transpose  1 value
+256.0 KiB   5.9 %        add_any  1 value
+  2.0 KiB   0.0 %        (smaller ones)
+523.0 KiB  12.1 %      sub  4 values
+      4 B   0.0 %      (smaller ones)
+ 1.53 MiB  36.3 %    params[0][0]  1 value
+392.0 KiB   9.1 %    x  1 value
+  7.0 KiB   0.2 %    (smaller ones)
+At the peak of default by opcode: 4.21 MiB
+ 1.92 MiB  45.6 %    parameter  4 values
+ 1.53 MiB  36.3 %    dot  1 value
+781.0 KiB  18.1 %    fusion  7 values
+      4 B   0.0 %    (smaller ones)"""
+    )
+
+
+def test_why_values_are_alive(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SPLIT, "--part", "alive", "--top", 4)
+        == """\
+The peak of default without one value, 4.21 MiB with all
+  the peak were  at step      freed  value                       live until  because
+       3.83 MiB       36  392.0 KiB  x.1                                 40  the caller's, to the end
+       3.96 MiB       37   1.53 MiB  params_0__0_.1                      37  read by multiply_subtract_fusion.5
+       4.06 MiB       30   1.53 MiB  dot                                 37  read by multiply_subtract_fusion.5
+       4.06 MiB       30  512.0 KiB  multiply_subtract_fusion.3          40  part of the result"""
+    )
+
+
+def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
+    seed = DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt"
+    text = _part(capsys, seed, "--part", "padding", "--top", 3)
+    one = _json(capsys, seed, "--part", "padding")
+    space = next(space for space in one["memory_spaces"] if space["color"] == 0)
+    assert text.splitlines()[0].startswith("Padding at the peak of default: ")
+    assert space["padding"]["padding_bytes"] == sum(value["padding_bytes"] for value in space["padding"]["values"])
+    assert space["padding"]["padding_bytes"] > 0
+    for value in space["padding"]["values"]:
+        if not value["unexplained"]:
+            added = sum(cause["size_bytes"] for cause in value["causes"])
+            assert value["logical_bytes"] + added == value["size_bytes"]
+    assert "dimension " in text
+
+
+def test_arenas_and_their_biographies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SEED, "--part", "arenas,biography")
+        == """\
+Arenas of default       size  most live at once  fragmentation  free at the peak  full size at steps
+  allocation 4     256.0 KiB          256.0 KiB          0.0 %    0 B in 0 holes  3-4
+  allocation 4 needs its full size because of fusion.
+  Who holds which bytes of allocation 4 when
+    from byte       to       size  steps  value
+            0  262,144  256.0 KiB  3-4    fusion"""
+    )
+
+
+def test_donation(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _part(capsys, SPLIT, "--part", "donation", "--top", 1)
+    assert (
+        text
+        == """\
+Donation: outputs are in the memory of 6 parameters (2.04 MiB), no more could, as far as can be told
+  3 copies (522.0 KiB) keep parameters apart from outputs:
+  512.0 KiB  copy.2  of params_1__0_.1"""
+    )
+    donation = _json(capsys, SPLIT, "--part", "donation")["donation"]
+    assert donation["donated_bytes"] == sum(row["size_bytes"] for row in donation["donated"])
+    assert donation["copies_count"] == len(donation["copies"]) == 3
+
+
+def test_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[1]
+        == """\
+Within 4.00 MiB default would stay without 1 value (the fewest); the peak would be 3.96 MiB
+      size  value           live  op_name
+  1.53 MiB  params_0__0_.1  0-37  params[0][0]"""
+    )
+    assert _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB").endswith(
+        "Budget of 1.00 GiB for default: The peak is within it already."
+    )
+    alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
+    budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
+    (value,) = budget["values"]
+    assert budget["peak_bytes"] == alive[value["name"]]["next_peak_bytes"]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    one = _json(capsys, path, "--budget", "1KiB", "--part", ",".join(Part))
+    for sums in (one["printed"]["explained"] or {}).values():
+        if sums:
+            terms = ("live", "died", "tuple", "other_space", "shared", "unplaced")
+            assert sums["total_bytes"] == sum(sums[f"{term}_bytes"] for term in terms) - sums["padding_bytes"]
+    for space in one["memory_spaces"]:
+        peak = space["peak_live_bytes"] or 0
+        if space["peak_step"] is None:
+            continue
+        assert max(live_bytes for _, live_bytes in space["curve"]) == peak
+        assert next(step for step, live_bytes in space["curve"] if live_bytes == peak) == space["peak_step"]
+        for tree in space["sources"].values():
+            assert tree["size_bytes"] == peak
+            _check_tree(tree)
+        for row in space["alive_at_peak"]:
+            assert peak - row["freed_bytes"] <= row["next_peak_bytes"] <= peak
+        assert {row["id"] for row in space["alive_at_peak"]} <= {row["id"] for row in space["live_at_peak"]}
+        for arena in space["arenas"]:
+            assert arena["peak_bytes"] <= arena["size_bytes"]
+            if arena["fragmentation"] is not None:
+                assert arena["fragmentation"] == 1 - arena["peak_bytes"] / arena["size_bytes"]
+            assert arena["biography"] is not None
+        if space["budget"]:
+            assert space["budget"]["peak_bytes"] <= 1024
+
+
+def _check_tree(node: dict[str, Any]) -> None:
+    assert node["size_bytes"] == node["own_bytes"] + sum(child["size_bytes"] for child in node["children"])
+    assert node["count"] == len(node["values"]) + sum(child["count"] for child in node["children"])
+    for child in node["children"]:
+        _check_tree(child)
+
+
+def test_parts_that_were_not_asked_for_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    one = _json(capsys, TPU, "--part", "totals")
+    assert "donation" not in one
+    assert one["printed"].keys() == {"total_bytes", "peak_step", "peak_bytes"}
+    assert one["memory_spaces"][0].keys() == {
+        "color",
+        "reserved_bytes",
+        "peak_step",
+        "peak_instruction",
+        "peak_live_bytes",
+        "live_bytes_at_printed_peak",
+    }
+    text = _part(capsys, TPU, "--part", "totals")
+    assert text.startswith("Memory space")
+    assert "\n\n" not in text
+
+
+def test_small_memory_spaces_are_told_in_brief(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _text(capsys, TPU)
+    assert "Live at the peak of smem" in text
+    assert "Arenas of smem" not in text
+    assert "Arenas of vmem" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--part", "nothing"), "argument --part: no such part: nothing"),
+        (("--part", ","), "argument --part: no parts"),
+        (("--budget", "much"), "argument --budget: not a size such as 16GiB: 'much'"),
+    ],
+)
+def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(SEED), *arguments])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"xla-lens report: error: {message}"
