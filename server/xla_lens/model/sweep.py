@@ -46,7 +46,7 @@ _Found: TypeAlias = tuple[Sequence[int] | Column, list[tuple[int, int]]]
 _FREE: Final = (0, NONE)
 
 _VISITS: Final = 3
-"""So many segments for each slot and doubling of their number are looked at, at most. In dumps of XLA it is less than one."""
+"""So many segments for each slot and doubling of their number are looked at, at most. In whole dumps it is one."""
 
 _ALWAYS_VISITED: Final = 10_000
 """Of a few slots so many segments may be looked at."""
