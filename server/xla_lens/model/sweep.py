@@ -6,12 +6,14 @@ collide if they share bytes and more than that one step, which is how XLA's heap
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from xla_lens.model.crowds import covered, meetings
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -39,79 +41,134 @@ class Coverage:
     collisions: list[tuple[int, int]]
 
 
+_Found: TypeAlias = tuple[Sequence[int] | Column, list[tuple[int, int]]]
+
 _FREE: Final = (0, NONE)
+
+_VISITS: Final = 3
+"""So many segments for each slot and doubling of their number are looked at, at most. In whole dumps it is one."""
+
+_ALWAYS_VISITED: Final = 10_000
+"""Of a few slots so many segments may be looked at."""
+
+_MOVED: Final = 512
+"""About as many entries of a list are moved as fast as one segment is looked at."""
+
+_TOLD: Final = 16
+"""Of so many others each slot is told with at most, but for those that are not told with another."""
 
 
 def sweep(slots: Slots, is_exempt: Callable[[int], bool]) -> Coverage:
     """Sweeps over the slots of one allocation. `is_exempt` is asked about the two values of a collision; where it
-    is true of one, the collision does not count.
+    is true of one, the collision does not count. Each value that collides is in at least one of the collisions that
+    are told.
 
-    The bytes are kept cut into segments, each with the number of slots that are on it and one of these: the one that
-    stays longest, which is enough to tell a collision. Takes O(n log n) where few slots share bytes.
+    Takes O(n log n) and tells O(n) collisions. Where few slots share bytes it is fastest to look at each segment of
+    bytes that a slot is on; where there are too many, all slots are looked at together.
     """
-    values, starts, ends = slots.value.tolist(), slots.start_step.tolist(), slots.end_step.tolist()
-    lows, highs = slots.offset.tolist(), slots.end_offset.tolist()
-    bounds, segments = [min(lows, default=0)], [_FREE]
-    coverage = Coverage([], [], [])
+    count = len(slots.value)
+    # A slot is there from its start up to, not including, the step after its end.
+    steps = np.concatenate((slots.start_step, slots.end_step + 1))
+    is_start = np.arange(2 * count) < count
+    order = np.lexsort((is_start, steps))
+    is_known_exempt = cache(is_exempt)
+    found = _walk(slots, order.tolist(), is_known_exempt)
+    if found is None:
+        columns = slots.offset, slots.end_offset, slots.start_step, slots.end_step
+        met = meetings(columns, lambda slot: is_known_exempt(int(slots.value[slot])))
+        found = covered(*columns[:2], order % max(count, 1), is_start[order]), met
+    deltas, pairs = np.asarray(found[0], np.int64), np.array(found[1], np.int64).reshape(-1, 2)
+    is_change = deltas != 0
+    return Coverage(
+        steps[order][is_change].tolist(), deltas[is_change].tolist(), list(map(tuple, slots.value[pairs].tolist()))
+    )
 
-    def cut(at: int) -> int:
+
+class _Line:
+    """Bytes cut into segments, each from one of `bounds` up to the next."""
+
+    __slots__ = ("bounds", "segments")
+
+    def __init__(self, start: int) -> None:
+        self.bounds = [start]
+        self.segments = [_FREE]
+
+    def cut(self, at: int) -> int:
         """Makes a segment start at a byte; gives its number."""
+        bounds, segments = self.bounds, self.segments
         place = bisect_left(bounds, at)
         if place == len(bounds) or bounds[place] != at:
             bounds.insert(place, at)
             segments.insert(place, segments[place - 1])
         return place
 
-    def join(place: int) -> None:
+    def join(self, place: int) -> None:
         """Joins a segment with the one before if they are alike."""
-        if place and segments[place] == segments[place - 1]:
-            del bounds[place], segments[place]
+        if place and self.segments[place] == self.segments[place - 1]:
+            del self.bounds[place], self.segments[place]
 
-    def add(slot: int) -> int:
-        """Puts a slot down; gives the bytes that were free until now."""
-        covered = 0
-        first = cut(lows[slot])
-        last = cut(highs[slot])
+
+def _walk(slots: Slots, events: list[int], is_exempt: Callable[[int], bool]) -> _Found | None:
+    """By how many bytes the coverage changes at each event, and the collisions. An event is the number of a slot that
+    comes, or, counted on from there, of one that goes. None if it takes too long.
+
+    The bytes are kept cut into segments, each with the number of slots that are on it and one of these: the one that
+    stays longest, which is enough to tell a collision.
+    """
+    values, starts, ends = slots.value.tolist(), slots.start_step.tolist(), slots.end_step.tolist()
+    lows, highs = slots.offset.tolist(), slots.end_offset.tolist()
+    line = _Line(min(lows, default=0))
+    bounds, segments = line.bounds, line.segments
+    collisions: list[tuple[int, int]] = []
+    told: set[int] = set()
+
+    def tell(slot: int, other: int, others: set[int]) -> None:
+        """Tells a collision of a slot that was told with some others, if it is worth it."""
+        if other not in others and (len(others) < _TOLD or other not in told):
+            others.add(other)
+            told.update((slot, other))
+            collisions.append((slot, other))
+
+    def add(slot: int, first: int, last: int) -> int:
+        """Puts a slot down on segments; gives the bytes that were free until now."""
+        new = 0
+        others: set[int] = set()
         for place in range(first, last):
             count, longest = segments[place]
             if not count:
-                covered += bounds[place + 1] - bounds[place]
+                new += bounds[place + 1] - bounds[place]
                 longest = slot
             elif ends[longest] <= starts[slot]:
                 longest = slot if ends[slot] > ends[longest] else longest
             elif is_exempt(values[longest]):
                 longest = slot
             elif ends[slot] > starts[slot] and not is_exempt(values[slot]):
-                coverage.collisions.append((values[slot], values[longest]))
+                tell(slot, longest, others)
                 longest = slot if ends[slot] > ends[longest] else longest
             segments[place] = (count + 1, longest)
-        return covered
+        return new
 
-    def remove(slot: int) -> int:
-        """Takes a slot away; gives the bytes that are free from now on."""
+    def remove(first: int, last: int) -> int:
+        """Takes a slot away from segments; gives the bytes that are free from now on."""
         freed = 0
-        first = cut(lows[slot])
-        last = cut(highs[slot])
         for place in range(first, last):
             count, longest = segments[place]
             if count == 1:
                 freed += bounds[place + 1] - bounds[place]
             segments[place] = (count - 1, longest) if count > 1 else _FREE
-        join(last)
-        join(first)
+        line.join(last)
+        line.join(first)
         return freed
 
-    # A slot is there from its start up to, not including, the step after its end.
-    count = len(values)
-    steps = np.concatenate((slots.start_step, slots.end_step + 1))
-    is_start = np.arange(2 * count) < count
-    for event, step in zip(*_listed(np.lexsort((is_start, steps)), steps), strict=True):
-        delta = add(event) if event < count else -remove(event - count)
-        if delta:
-            coverage.steps.append(step)
-            coverage.deltas.append(delta)
-    return coverage
-
-
-def _listed(order: Column, steps: Column) -> tuple[list[int], list[int]]:
-    return order.tolist(), steps[order].tolist()
+    count, deltas = len(values), []
+    left = max(_VISITS * count * count.bit_length(), _ALWAYS_VISITED)
+    for event in events:
+        slot = event % count
+        first = line.cut(lows[slot])
+        last = line.cut(highs[slot])
+        deltas.append(add(slot, first, last) if event < count else -remove(first, last))
+        # To insert into a list moves what is behind, though fast.
+        left -= last - first + len(bounds) // _MOVED
+        if left < 0:
+            return None
+    return deltas, collisions

@@ -59,18 +59,17 @@ def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterato
     if dump.assignment is None:
         return
     values = dump.values
-    unsure = set(np.flatnonzero(doubts.allocations).tolist())
-    collisions = [
-        pair
-        for pair in memory.collisions
-        if int(values.allocation[pair[0]]) not in unsure and not np.any(doubts.values[list(pair)])
-    ]
+    pairs = np.array(memory.collisions, np.int64).reshape(-1, 2)
+    is_unsure = doubts.allocations[values.allocation[pairs[:, 0]]] | doubts.values[pairs].any(axis=1)
+    collisions = [(value, other) for value, other in pairs[~is_unsure].tolist()]
     for value, others in _culprits(dump, collisions):
         doubts.values[[value, *others]] = True
         first = others[0]
         row = int(values.slice[value])
         end_byte, other_end = (int(values.offset[one] + values.size_bytes[one]) for one in (value, first))
-        related = [row_place(dump.assignment, dump.slices, int(values.slice[other])) for other in others]
+        related = [
+            row_place(dump.assignment, dump.slices, int(values.slice[other])) for other in others[:MAXIMUM_RELATED]
+        ]
         yield Finding(
             Code.OVERLAPPING_SLICES,
             Severity.WARNING if values.color[value] else Severity.ERROR,
@@ -85,7 +84,7 @@ def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterato
                 "start_step": int(max(values.start_step[value], values.start_step[first])),
                 "end_step": int(min(values.end_step[value], values.end_step[first])),
             },
-            tuple(Related(place, "overlapped") for place in related[:MAXIMUM_RELATED]),
+            tuple(Related(place, "overlapped") for place in related),
         )
 
 
