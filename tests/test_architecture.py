@@ -45,8 +45,6 @@ def _imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
-            if (node.module, [alias.name for alias in node.names]) == ("pathlib", ["PurePath"]):
-                continue  # names of files, without a disk
             found.add(node.module or "")
     return found
 
