@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts
+from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, Severity, error, warning
 from xla_lens.model.lookup import taken
@@ -33,7 +33,7 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     said_elsewhere = {int(number) for number in member.columns.other_color_values.id}
     is_known &= ~np.isin(slices.id, list(said_elsewhere))
     yield from _headers(dump, doubts, member, np.flatnonzero(is_known), (row, allocation, used, shape))
-    is_known &= ~doubts.allocations[slices.allocation]
+    is_known &= ~in_doubt(doubts.allocations, slices.allocation)
     agrees = (row == used) & (row == shape)
     for found in np.flatnonzero(is_known & (row != allocation)).tolist():
         # A value that says so everywhere may be in an arena of another space (XLA of 2026 reuses them).
@@ -73,8 +73,10 @@ def _headers(
     owner = dump.slices.allocation
     count = np.bincount(owner[known], minlength=len(dump.allocations))
     against = known[(row[known] != allocation[known]) & (row[known] == used[known]) & (row[known] == shape[known])]
-    for found in np.flatnonzero((count > 0) & (np.bincount(owner[against], minlength=len(count)) == count)).tolist():
-        slices = against[owner[against] == found]
+    against = against[np.argsort(owner[against], kind="stable")]
+    owners = owner[against]
+    for found in np.flatnonzero((count > 0) & (np.bincount(owners, minlength=len(count)) == count)).tolist():
+        slices = against[slice(*owners.searchsorted((found, found + 1)))]
         said = {int(number) for number in row[slices]}
         first = int(slices[0])
         value = int(dump.value_of_slice[first])
