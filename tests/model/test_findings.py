@@ -170,3 +170,13 @@ def test_most_values_of_fast_memory_are_checked() -> None:
                 checked += 1
     assert checked
     assert exempt <= checked // 10
+
+
+def test_two_values_of_one_name_may_lack_the_same_used_value() -> None:
+    text = (
+        "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n"
+        " value: <1 v @0> (size=8,offset=0): u8[8]{0}\n value: <2 v @0> (size=8,offset=8): u8[8]{0}\n\n"
+        "Total bytes used: 64 (64B)\n\nUsed values:\n<5 v @0>\n positions:\n  v\n uses:\n"
+    )
+    found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
+    assert [(finding.facts["what"], finding.facts["id"]) for finding in found] == [("id", 1), ("missing", 2)]

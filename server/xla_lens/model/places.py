@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.lookup import first_rows, taken
 from xla_lens.model.members import Member
-from xla_lens.syntax.columns import NONE, ReportRows, ReportTables, Table
+from xla_lens.syntax.columns import NONE, Column, ReportRows, ReportTables, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,17 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
 
 def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
     """The allocation that a table or a row of a report is about, NONE if there is none."""
-    if table.index[row] != NONE:
-        return dump.allocation_row(int(table.index[row]))
-    return allocation_by_size(dump, int(table.color[row]), int(table.table[row]))
+    return int(report_table_allocations(dump, table, np.array([row]))[0])
 
 
-def allocation_by_size(dump: DumpSet, color: int, place: int) -> int:
-    """The allocation of a memory space at a place in the order of reports, the biggest first; NONE past those."""
-    rows = np.flatnonzero(dump.allocations.color == color)
-    rows = rows[np.lexsort((dump.allocations.index[rows], -dump.allocations.size_bytes[rows]))]
-    return int(rows[place]) if place < len(rows) else NONE
+def report_table_allocations(dump: DumpSet, table: ReportTables | ReportRows, rows: Column) -> Column:
+    """The allocations that some tables or rows of a report are about, NONE where there is none. They are told by their
+    index, or by their place in the order of their memory space, the biggest first.
+    """
+    allocations = dump.allocations
+    by_index = first_rows(table.index[rows], allocations.index, np.arange(len(allocations)))
+    order = np.lexsort((allocations.index, -allocations.size_bytes, allocations.color))
+    first, last = (allocations.color[order].searchsorted(table.color[rows], side) for side in ("left", "right"))
+    place = first + table.table[rows]
+    by_size = taken(order, np.where((first <= place) & (place < last), place, NONE))
+    return np.where(table.index[rows] != NONE, by_index, by_size)

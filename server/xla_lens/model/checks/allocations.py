@@ -98,7 +98,7 @@ def _outputs(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Ite
         yield error(Code.ALLOCATION_KIND_CONFLICT, place, what="no output", index=int(dump.allocations.index[0]))
     if len(rows) > 1 and not np.any(doubts.allocations[rows]):
         # The root's shape is printed; where another shape is, is no root.
-        wrong = [row for row in rows.tolist() if not holds_shape(dump, row, output_shape(dump, row))]
+        wrong = {row for row in rows.tolist() if not holds_shape(dump, row, output_shape(dump, row))}
         first, *others = sorted(rows.tolist(), key=lambda row: (row in wrong, row))
         doubts.allocations[rows] = True
         for row in others:

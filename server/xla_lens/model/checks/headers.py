@@ -25,9 +25,9 @@ def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         return
     rows = np.flatnonzero(((allocations.kind & int(Kind.PARAMETER)) != 0) & ~doubts.allocations)
     is_quoted = doubts.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
-    wrong: list[int] = []
+    wrong: dict[int, None] = {}
     if is_quoted:
-        wrong = [row for row in rows.tolist() if not _holds_parameter(dump, doubts, row)]
+        wrong = dict.fromkeys(row for row in rows.tolist() if not _holds_parameter(dump, doubts, row))
         for row in wrong:
             yield _parameter_finding(dump, member, row, what="value")
     keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
@@ -35,12 +35,12 @@ def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
     for first, row in zip(rows[order[again]].tolist(), rows[order[again + 1]].tolist(), strict=True):
         if first not in wrong and row not in wrong:
-            wrong.append(row)
+            wrong[row] = None
             related = Related(row_place(member, allocations, first), "first")
             yield _parameter_finding(dump, member, row, related, what="twice")
     # The rows of parameters that are missing may be those of broken headers.
     if wrong or not doubts.is_whole(member) or np.any(allocations.index == NONE) or np.any(doubts.allocations):
-        doubts.allocations[wrong] = True
+        doubts.allocations[list(wrong)] = True
         return
     numbers, first_row = np.unique(allocations.parameter[rows], return_index=True)
     gaps = np.flatnonzero(np.diff(numbers, prepend=-1) > 1)

@@ -130,7 +130,7 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                 continue
             found = text[head.shape_start : head.shape_end]
         if shape != found:
-            yield _shape_finding(dump, doubts, value, shape, found)
+            yield _shape_finding(dump, doubts, value, Place(dump.used, first, last), (shape, found))
 
 
 def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -172,15 +172,15 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             text = data[start:end]
 
 
-def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, shape: bytes, found: bytes) -> Finding:
+def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, quoted: Place, shapes: tuple[bytes, bytes]) -> Finding:
+    """A value's shape against the one in the quote of its instruction."""
     assert dump.assignment is not None, "its shape is there"
-    assert dump.used is not None, "its instruction is quoted"
     doubts.doubt_values(np.array([value]))
     row = int(dump.values.slice[value])
+    shape, found = shapes
     slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-    start, end = (int(column[value]) for column in quote_spans(dump))
-    head = instruction_head(dump.used.document.data, start, end)
-    quote = Place(dump.used, head.shape_start, head.shape_end) if head else Place(dump.used, start, end)
+    head = instruction_head(quoted.member.document.data, quoted.start, quoted.end)
+    quote = Place(quoted.member, head.shape_start, head.shape_end) if head else quoted
     # The size was not changed with the shape: which of them does it fit? Tiles are rounded up.
     sizes = [_byte_size(text) for text in (shape, found)]
     is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found

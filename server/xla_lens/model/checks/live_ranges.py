@@ -1,6 +1,7 @@
 """Checks of the live ranges: whether each value has one that fits the schedule and its uses."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -100,13 +101,15 @@ def _duplicates(dump: DumpSet, doubts: Doubts, member: Member, ids: Column, wron
 
 def _excused(dump: DumpSet, ids: Column) -> Marks:
     """The values whose live range may be a row that has its finding: the ids of the rows around it tell."""
-    excused = np.zeros(len(dump.values), bool)
-    for row in np.flatnonzero(ids == NONE).tolist():
-        before, after = ids[:row][ids[:row] != NONE], ids[row + 1 :][ids[row + 1 :] != NONE]
-        low = before[-1] if len(before) else NONE
-        high = after[0] if len(after) else np.iinfo(np.int64).max
-        excused |= (dump.values.id > low) & (dump.values.id < high)
-    return excused
+    rows, is_known = np.arange(len(ids)), ids != NONE
+    before = np.maximum.accumulate(np.where(is_known, rows, NONE))[~is_known]
+    after = np.minimum.accumulate(np.where(is_known, rows, len(ids))[::-1])[::-1][~is_known]
+    first = dump.values.id.searchsorted(taken(ids, before), "right")
+    last = dump.values.id.searchsorted(np.append(ids, np.iinfo(np.int64).max)[after])
+    changes = np.zeros(len(dump.values) + 1, np.int64)
+    np.add.at(changes, first[first < last], 1)
+    np.subtract.at(changes, last[first < last], 1)
+    return changes[:-1].cumsum() > 0
 
 
 def _missing(dump: DumpSet, doubts: Doubts, excused: Marks) -> Iterator[Finding]:
@@ -256,13 +259,16 @@ def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> li
     is_known = (value != NONE) & ~in_doubt(doubts.names, uses.name)
     last_use = np.full(len(values), NONE)
     np.maximum.at(last_use, value[is_known], step[uses.name[is_known]])
+    early_ends = np.flatnonzero(known & (values.end_step < last_use)).tolist()
+    starts = [column.tolist() for column in (values.allocation, values.offset, values.start_step)] if early_ends else []
+    number = Counter(zip(*starts, strict=True))
     found = []
-    for early in np.flatnonzero(known & (values.end_step < last_use)).tolist():
-        end = values.end_step[early]
-        same = (values.allocation == values.allocation[early]) & (values.offset == values.offset[early])
-        follows = same & ((values.start_step == end) | (values.start_step == end + 1) | (values.start_step == NONE))
-        follows[early] = False
-        if not follows.any() and not is_passed_on(dump, early) and not _is_read_asynchronously(dump, doubts, early):
+    for early in early_ends:
+        allocation, offset, start = (column[early] for column in starts)
+        end = int(values.end_step[early])
+        # It does not follow itself.
+        follows = any(number[allocation, offset, step] > (step == start) for step in (end, end + 1, NONE))
+        if not follows and not is_passed_on(dump, early) and not _is_read_asynchronously(dump, doubts, early):
             found.append((early, int(last_use[early])))
     return found
 

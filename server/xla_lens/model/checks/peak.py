@@ -90,8 +90,11 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
         else:
             replaced += 1
     missing = [key for key, count in left.items() if count > 0 and key[0] not in unsure and not doubts.names[key[0]]]
+    rows_of: dict[tuple[int, int], list[int]] = {}
+    for row, key in enumerate(listed):
+        rows_of.setdefault(key, []).append(row)
     for row in extra:
-        others = [other for other, key in enumerate(listed) if key == listed[row] and other != row]
+        others = [other for other in rows_of[listed[row]][:2] if other != row]
         yield error(
             Code.PEAK_LIST_MISMATCH,
             row_place(member, buffers, row),

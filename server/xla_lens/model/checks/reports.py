@@ -12,7 +12,7 @@ from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, error, warning
 from xla_lens.model.members import Member
-from xla_lens.model.places import Place, report_table_allocation, row_place
+from xla_lens.model.places import Place, report_table_allocation, report_table_allocations, row_place
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.human_sizes import human_size
@@ -161,8 +161,7 @@ def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumula
 
 def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
     tables = member.columns.report_tables
-    for table in range(len(tables)):
-        allocation = report_table_allocation(dump, tables, table)
+    for table, allocation in enumerate(report_table_allocations(dump, tables, np.arange(len(tables))).tolist()):
         if allocation == NONE:
             continue
         values = dump.values_of_allocation(allocation)
@@ -181,6 +180,8 @@ def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
 def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Iterator[Finding]:
     """A row for each offset: the biggest size, the number and the shapes of the values there, and the sum of sizes."""
     rows, data, values = member.columns.report_rows, member.document.data, dump.values_of_allocation(allocation)
+    # Those at one offset stand together, in the order of the dump.
+    values = values[np.argsort(dump.values.offset[values], kind="stable")]
     offsets, sizes = dump.values.offset[values], dump.values.size_bytes[values]
     cumulative, before = 0, NONE
     # Of two rows at one offset the one is wrong that has another size than the values there.
@@ -195,13 +196,14 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
             yield error(Code.REPORT_MISMATCH, row_place(member, rows, row), what="offset twice", **facts)
             return
     for row in group.tolist():
-        here = offsets == rows.offset[row]
+        here = slice(*offsets.searchsorted((rows.offset[row], rows.offset[row] + 1)))
         facts = {
             "offset": int(rows.offset[row]),
             "allocation": int(dump.allocations.index[allocation]),
         }
         place = row_place(member, rows, row)
-        if not here.any():
+        count = here.stop - here.start
+        if not count:
             yield error(Code.REPORT_MISMATCH, place, what="offset", **facts)
             return
         size = int(sizes[here].max())
@@ -210,7 +212,7 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
         checks = (
             ("size", data[rows.size_start[row] : rows.size_end[row]], human_size(size)),
             ("sum", data[rows.cumulative_start[row] : rows.cumulative_end[row]], human_size(cumulative)),
-            ("values", b"%d" % rows.values[row], b"%d" % here.sum()),
+            ("values", b"%d" % rows.values[row], b"%d" % count),
             ("shapes", shapes, _shapes(dump, values[here], shapes)),
             ("order", b"", b"" if before == NONE or size <= before else b"?"),
         )

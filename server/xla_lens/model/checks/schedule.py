@@ -8,7 +8,7 @@ import numpy as np
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, error
-from xla_lens.model.lookup import first_rows, taken
+from xla_lens.model.lookup import first_rows, found, taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place
 from xla_lens.syntax.columns import NONE, Column, Table
@@ -145,8 +145,9 @@ def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     # Rows that were deleted, or say another name a second time, have their finding.
     told = steps_missing(dump) + int((_first_rows(dump) != np.arange(len(dump.schedule))).sum())
     if doubts.is_whole(dump.live) and told < len(unknown):
+        renamed = _renamed_steps(dump)
         for number, places in unknown.items():
-            yield _unknown_instruction(dump, doubts, number, list(places.values()))
+            yield _unknown_instruction(dump, doubts, number, int(renamed[number]), list(places.values()))
     names = np.array(list(unknown), np.int64)
     doubts.names[names] = True
     doubts.is_timing_sound &= not unknown
@@ -166,8 +167,8 @@ def _doubt_values_of(dump: DumpSet, doubts: Doubts, used_values: Column) -> None
     doubts.values[values[values != NONE]] = True
 
 
-def _unknown_instruction(dump: DumpSet, doubts: Doubts, name: int, places: list[Place]) -> Finding:
-    row = _renamed_step(dump, name)
+def _unknown_instruction(dump: DumpSet, doubts: Doubts, name: int, row: int, places: list[Place]) -> Finding:
+    """The finding of a name that is nowhere, or, where one is that it may have had, of that row of the schedule."""
     if dump.live and row != NONE and len(places) > 1:
         doubts.names[dump.schedule.name[row]] = True
         return error(
@@ -190,15 +191,19 @@ def _unknown_instruction(dump: DumpSet, doubts: Doubts, name: int, places: list[
     )
 
 
-def _renamed_step(dump: DumpSet, name: int) -> int:
-    """The row of the schedule that may have had a name: the instruction that is there has to do with nothing, and a
-    value of that name starts there. NONE if there is none.
+def _renamed_steps(dump: DumpSet) -> Column:
+    """For each name the row of the schedule that may have had it: the instruction that is there has to do with nothing,
+    and a value of that name starts there. NONE if there is none.
     """
     is_mentioned = np.zeros(len(dump.names), bool)
     for table in (dump.live_ranges, dump.positions, dump.uses, dump.peak_buffers, dump.slices):
         is_mentioned[table.name] = True
     idle = np.flatnonzero(~is_mentioned[dump.schedule.name])
-    starts = np.isin(dump.schedule.step[idle], dump.live_ranges.start_step[dump.live_ranges.name == name])
+    steps, first, count = np.unique(dump.schedule.step[idle], return_index=True, return_counts=True)
+    place = found(steps, dump.live_ranges.start_step)
+    name, place = np.unique(np.stack((dump.live_ranges.name, place))[:, place != NONE], axis=1)
+    idle_starts = np.bincount(name, count[place], len(dump.names))
     # A parameter starts with its computation, not where it stands.
-    found = idle[starts] if starts.any() else idle
-    return int(found[0]) if len(found) == 1 else NONE
+    rows = np.full(len(dump.names), idle[0] if len(idle) == 1 else NONE)
+    rows[name] = np.where(idle_starts[name] == 1, idle[first[place]], NONE)
+    return rows

@@ -73,8 +73,10 @@ def _headers(
     owner = dump.slices.allocation
     count = np.bincount(owner[known], minlength=len(dump.allocations))
     against = known[(row[known] != allocation[known]) & (row[known] == used[known]) & (row[known] == shape[known])]
-    for found in np.flatnonzero((count > 0) & (np.bincount(owner[against], minlength=len(count)) == count)).tolist():
-        slices = against[owner[against] == found]
+    against = against[np.argsort(owner[against], kind="stable")]
+    owners = owner[against]
+    for found in np.flatnonzero((count > 0) & (np.bincount(owners, minlength=len(count)) == count)).tolist():
+        slices = against[slice(*owners.searchsorted((found, found + 1)))]
         said = {int(number) for number in row[slices]}
         first = int(slices[0])
         value = int(dump.value_of_slice[first])

@@ -140,9 +140,14 @@ def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         return
     undefined = (values.used_value == NONE) & ~doubts.values
     unassigned = (values.slice == NONE) & ~doubts.values
-    names = values.name * len(dump.indices) + np.maximum(values.index, 0)
-    for value in np.flatnonzero(undefined & np.isin(names, names[unassigned])).tolist():
-        other = int(np.flatnonzero(unassigned & (names == names[value]))[0])
+    names = (values.name * len(dump.indices) + np.maximum(values.index, 0)).tolist()
+    same: dict[int, list[int]] = {}
+    for other in np.flatnonzero(unassigned)[::-1].tolist():
+        same.setdefault(names[other], []).append(other)
+    for value in np.flatnonzero(undefined).tolist():
+        if not same.get(names[value]):
+            continue
+        other = same[names[value]].pop()
         unassigned[other] = undefined[value] = False
         doubts.doubt_values(np.array([value, other]))
         yield error(
