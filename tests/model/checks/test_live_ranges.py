@@ -11,6 +11,9 @@ def test_an_end_before_the_start() -> None:
 error[invalid-live-range] copy.1{} is live from step 3 to 2: the end is before the start.
     copy.1{}:3-2
     ^^^^^^^^^^^^
+-- The step
+    3:copy.1
+      ^^^^^^
 """,
     )
 
@@ -23,6 +26,9 @@ def test_an_end_after_the_schedule() -> None:
 error[invalid-live-range] copy.2{} is live from step 4 to 8, but the steps are 0 to 7.
     copy.2{}:4-8
     ^^^^^^^^^^^^
+-- The step
+    4:copy.2
+      ^^^^^^
 """,
     )
 
@@ -65,6 +71,9 @@ def test_a_live_range_that_is_missing() -> None:
 error[missing-live-range] copy.3 has no live range, though its instruction is scheduled.
 <5 copy.3 @0>
 ^^^^^^^^^^^^^
+-- The step
+    5:copy.3
+      ^^^^^^
 """,
     )
 

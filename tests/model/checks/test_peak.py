@@ -13,6 +13,9 @@ error[peak-step-mismatch] The peak is printed at step 5, but XLA's rule gives st
 shapes of all values live there or one step before add up to the most.
   Live ranges at 5 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
+-- The step
+    4:copy.2
+      ^^^^^^
 """,
     )
 

@@ -12,6 +12,9 @@ def test_the_total() -> None:
 error[report-mismatch] The report says 949 bytes, but the allocations add up to 948.
 Total bytes used: 949 (949B)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- The total
+Total bytes used: 948 (948B)
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
     )
 

@@ -13,7 +13,7 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, error, warning
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place, used_value_place
+from xla_lens.model.places import Place, row_place, schedule_place, used_value_place
 from xla_lens.syntax.columns import NONE, Column, Kind, Section
 
 
@@ -30,11 +30,18 @@ def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield error(
             Code.INVALID_LIVE_RANGE,
             row_place(member, ranges, row),
+            *_step_of(dump, int(ranges.name[row])),
             value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
             start_step=int(start[row]),
             end_step=int(end[row]),
             last_step=last,
         )
+
+
+def _step_of(dump: DumpSet, name: int) -> list[Related]:
+    """The step of an instruction, as a related place."""
+    place = schedule_place(dump, int(dump.schedule_row_of_name[name]))
+    return [Related(place, "step")] if place else []
 
 
 def _last_step(dump: DumpSet) -> int:
@@ -123,7 +130,8 @@ def _missing(dump: DumpSet, doubts: Doubts, excused: Marks) -> Iterator[Finding]
         doubts.doubt_values(np.array([value]))
         place = used_value_place(dump, value) or _slice_row(dump, value)
         if place:
-            yield error(Code.MISSING_LIVE_RANGE, place, value=dump.value_label(value))
+            related = _step_of(dump, int(values.name[value]))
+            yield error(Code.MISSING_LIVE_RANGE, place, *related, value=dump.value_label(value))
 
 
 def _slice_row(dump: DumpSet, value: int) -> Place | None:

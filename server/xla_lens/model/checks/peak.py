@@ -12,7 +12,7 @@ from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Sev
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.memory import Memory
-from xla_lens.model.places import row_place
+from xla_lens.model.places import row_place, schedule_place
 from xla_lens.model.printed_peak import xla_peak_step
 from xla_lens.syntax.columns import NONE, Column
 
@@ -26,7 +26,8 @@ def printed_peak(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Find
     expected = xla_peak_step(dump) if doubts.is_timing_sound and not np.any(doubts.values) else None
     if expected is not None and expected != step and doubts.is_whole(member):
         doubts.is_timing_sound = False
-        yield error(Code.PEAK_STEP_MISMATCH, row_place(member, dump.peaks, 0), step=step, expected=expected)
+        related = [Related(place, "step")] if (place := schedule_place(dump, dump.schedule_row(expected))) else []
+        yield error(Code.PEAK_STEP_MISMATCH, row_place(member, dump.peaks, 0), *related, step=step, expected=expected)
         step = expected
     found = list(_list(dump, doubts, member, step)) or list(_order(dump, doubts, member))
     yield from found

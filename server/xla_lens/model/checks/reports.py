@@ -96,10 +96,13 @@ def _human_sizes(member: Member) -> Iterator[Finding]:
 def _totals(dump: DumpSet, member: Member) -> Iterator[Finding]:
     """The total of all allocations, and that of each memory space."""
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
+    reserved = sum(sizes.tolist())
     for row, total in enumerate(member.columns.totals.size_bytes.tolist()):
-        if total != sum(sizes.tolist()):
+        if total != reserved:
             place = row_place(member, member.columns.totals, row)
-            yield error(Code.REPORT_MISMATCH, place, what="total", printed=total, expected=sum(sizes.tolist()))
+            holder = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
+            related = [Related(row_place(holder, dump.totals, 0), "total")] if holder and len(dump.totals) else []
+            yield error(Code.REPORT_MISMATCH, place, *related, what="total", printed=total, expected=reserved)
     spaces = member.columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
