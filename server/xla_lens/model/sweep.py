@@ -6,10 +6,10 @@ collide if they share bytes and more than that one step, which is how XLA's heap
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -41,8 +41,6 @@ class Coverage:
     collisions: list[tuple[int, int]]
 
 
-_Found: TypeAlias = tuple[Sequence[int] | Column, list[tuple[int, int]]]
-
 _FREE: Final = (0, NONE)
 
 _VISITS: Final = 3
@@ -72,16 +70,19 @@ def sweep(slots: Slots, is_exempt: Callable[[int], bool]) -> Coverage:
     is_start = np.arange(2 * count) < count
     order = np.lexsort((is_start, steps))
     is_known_exempt = cache(is_exempt)
-    found = _walk(slots, order.tolist(), is_known_exempt)
-    if found is None:
-        columns = slots.offset, slots.end_offset, slots.start_step, slots.end_step
-        met = meetings(columns, lambda slot: is_known_exempt(int(slots.value[slot])))
-        found = covered(*columns[:2], order % max(count, 1), is_start[order]), met
-    deltas, pairs = np.asarray(found[0], np.int64), np.array(found[1], np.int64).reshape(-1, 2)
-    is_change = deltas != 0
-    return Coverage(
-        steps[order][is_change].tolist(), deltas[is_change].tolist(), list(map(tuple, slots.value[pairs].tolist()))
+    found = _walk(slots, order.tolist(), steps[order].tolist(), is_known_exempt)
+    return found if found is not None else _together(slots, order, steps[order], is_known_exempt)
+
+
+def _together(slots: Slots, order: Column, steps: Column, is_exempt: Callable[[int], bool]) -> Coverage:
+    """What is found by looking at all slots together. `order` are events as `_walk` has them."""
+    values, count = slots.value.tolist(), len(slots.value)
+    deltas = covered(slots.offset, slots.end_offset, order % max(count, 1), order < count)
+    met = meetings(
+        (slots.offset, slots.end_offset, slots.start_step, slots.end_step), lambda slot: is_exempt(values[slot])
     )
+    collisions = [(values[slot], values[other]) for slot, other in met]
+    return Coverage(steps[deltas != 0].tolist(), deltas[deltas != 0].tolist(), collisions)
 
 
 class _Line:
@@ -108,9 +109,9 @@ class _Line:
             del self.bounds[place], self.segments[place]
 
 
-def _walk(slots: Slots, events: list[int], is_exempt: Callable[[int], bool]) -> _Found | None:
-    """By how many bytes the coverage changes at each event, and the collisions. An event is the number of a slot that
-    comes, or, counted on from there, of one that goes. None if it takes too long.
+def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable[[int], bool]) -> Coverage | None:
+    """What is found by looking at each segment that a slot is on, None if that takes too long. An event is the number
+    of a slot that comes, or, counted on from there, of one that goes; each has its step.
 
     The bytes are kept cut into segments, each with the number of slots that are on it and one of these: the one that
     stays longest, which is enough to tell a collision.
@@ -119,7 +120,7 @@ def _walk(slots: Slots, events: list[int], is_exempt: Callable[[int], bool]) -> 
     lows, highs = slots.offset.tolist(), slots.end_offset.tolist()
     line = _Line(min(lows, default=0))
     bounds, segments = line.bounds, line.segments
-    collisions: list[tuple[int, int]] = []
+    coverage = Coverage([], [], [])
     told: set[int] = set()
 
     def tell(slot: int, other: int, others: set[int]) -> None:
@@ -127,7 +128,7 @@ def _walk(slots: Slots, events: list[int], is_exempt: Callable[[int], bool]) -> 
         if other not in others and (len(others) < _TOLD or other not in told):
             others.add(other)
             told.update((slot, other))
-            collisions.append((slot, other))
+            coverage.collisions.append((values[slot], values[other]))
 
     def add(slot: int, first: int, last: int) -> int:
         """Puts a slot down on segments; gives the bytes that were free until now."""
@@ -160,15 +161,18 @@ def _walk(slots: Slots, events: list[int], is_exempt: Callable[[int], bool]) -> 
         line.join(first)
         return freed
 
-    count, deltas = len(values), []
+    count = len(values)
     left = max(_VISITS * count * count.bit_length(), _ALWAYS_VISITED)
-    for event in events:
+    for event, step in zip(events, steps, strict=True):
         slot = event % count
         first = line.cut(lows[slot])
         last = line.cut(highs[slot])
-        deltas.append(add(slot, first, last) if event < count else -remove(first, last))
+        delta = add(slot, first, last) if event < count else -remove(first, last)
+        if delta:
+            coverage.steps.append(step)
+            coverage.deltas.append(delta)
         # To insert into a list moves what is behind, though fast.
         left -= last - first + len(bounds) // _MOVED
         if left < 0:
             return None
-    return deltas, collisions
+    return coverage
