@@ -224,7 +224,7 @@ _MOST_ASYNC_STEPS: Final = 64
 """So many at most. Of what starts one step after its instruction that is enough to know."""
 
 _STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collective-permute|send|recv).*(start|async)")
-"""What starts a computation, by its name. Those that it leaves out are operations of their own."""
+"""What starts a computation, by its name. Those that it leaves out may be operations of their own."""
 
 
 def _wrong_starts(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[int]:
@@ -252,8 +252,19 @@ def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> 
 
 def _is_asynchronous(dump: DumpSet, step: int, steps: int) -> bool:
     """Whether an asynchronous computation may be started within so many steps after a step."""
-    names = (dump.instruction_at(later) for later in range(step + 1, step + 1 + steps))
-    return any(name and _STARTS_COMPUTATION.match(name) for name in names)
+    rows = (dump.schedule_row(later) for later in range(step + 1, step + 1 + steps))
+    return any(row != NONE and _starts_computation(dump, int(dump.schedule.name[row])) for row in rows)
+
+
+def _starts_computation(dump: DumpSet, name: int) -> bool:
+    """Also collectives may be computations, whose name and opcode are those of the operation (GPU, jaxlib 0.12). What
+    they make begins with the tuple of what they read.
+    """
+    label = dump.label(name, NONE)
+    if _STARTS_COMPUTATION.match(label):
+        return True
+    values = np.flatnonzero(dump.values.name == name) if "-start" in label else np.zeros(0, np.int64)
+    return any((dump.shape(value) or b"").startswith(b"((") for value in values.tolist())
 
 
 def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[tuple[int, int]]:
