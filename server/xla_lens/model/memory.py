@@ -12,6 +12,7 @@ Values without a live range take part in reserved bytes only.
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
     """Follows the live bytes of a dump set over all steps. `is_exempt` tells values whose live ranges are known to
     say too much, see `sweep`.
     """
-    values, placed = dump.values, placed_values(dump)
+    values, placed, is_known_exempt = dump.values, placed_values(dump), cache(is_exempt)
     placed = placed[np.argsort(values.allocation[placed], kind="stable")]
     allocations, steps, deltas = array("q"), array("q"), array("q")
     collisions: dict[tuple[int, int], None] = {}
@@ -128,7 +129,7 @@ def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
                 values.start_step[group],
                 values.end_step[group],
             ),
-            is_exempt,
+            is_known_exempt,
         )
         allocations.extend(int(values.allocation[group[0]]) for _ in coverage.steps)
         steps.extend(coverage.steps)

@@ -8,8 +8,7 @@ collide if they share bytes and more than that one step, which is how XLA's heap
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -49,6 +48,9 @@ _VISITS: Final = 3
 _ALWAYS_VISITED: Final = 10_000
 """Of a few slots so many segments may be looked at."""
 
+_FEW: Final = 8
+"""So many segments are not counted."""
+
 _MOVED: Final = 512
 """About as many entries of a list are moved as fast as one segment is looked at."""
 
@@ -64,20 +66,18 @@ def sweep(slots: Slots, is_exempt: Callable[[int], bool]) -> Coverage:
     Takes O(n log n) and tells O(n) collisions. Where few slots share bytes it is fastest to look at each segment of
     bytes that a slot is on; where there are too many, all slots are looked at together.
     """
-    count = len(slots.value)
     # A slot is there from its start up to, not including, the step after its end.
-    steps = np.concatenate((slots.start_step, slots.end_step + 1))
-    is_start = np.arange(2 * count) < count
-    order = np.lexsort((is_start, steps))
-    is_known_exempt = cache(is_exempt)
-    found = _walk(slots, order.tolist(), steps[order].tolist(), is_known_exempt)
-    return found if found is not None else _together(slots, order, steps[order], is_known_exempt)
+    steps = np.concatenate((slots.end_step + 1, slots.start_step))
+    order = steps.argsort(kind="stable")
+    steps = steps[order]
+    found = _walk(slots, order.tolist(), steps.tolist(), is_exempt)
+    return found if found is not None else _together(slots, order, steps, is_exempt)
 
 
 def _together(slots: Slots, order: Column, steps: Column, is_exempt: Callable[[int], bool]) -> Coverage:
     """What is found by looking at all slots together. `order` are events as `_walk` has them."""
     values, count = slots.value.tolist(), len(slots.value)
-    deltas = covered(slots.offset, slots.end_offset, order % max(count, 1), order < count)
+    deltas = covered(slots.offset, slots.end_offset, order % max(count, 1), order >= count)
     met = meetings(
         (slots.offset, slots.end_offset, slots.start_step, slots.end_step), lambda slot: is_exempt(values[slot])
     )
@@ -85,55 +85,55 @@ def _together(slots: Slots, order: Column, steps: Column, is_exempt: Callable[[i
     return Coverage(steps[deltas != 0].tolist(), deltas[deltas != 0].tolist(), collisions)
 
 
-class _Line:
-    """Bytes cut into segments, each from one of `bounds` up to the next."""
+_Line: TypeAlias = tuple[list[int], list[tuple[int, int]], Callable[[int], int], Callable[[int], None]]
 
-    __slots__ = ("bounds", "segments")
 
-    def __init__(self, start: int) -> None:
-        self.bounds = [start]
-        self.segments = [_FREE]
+def _line(start: int) -> _Line:
+    """Bytes that are cut into segments, each from one of the bounds up to the next: the bounds, the segments, and what
+    cuts and joins them.
+    """
+    bounds, segments = [start], [_FREE]
 
-    def cut(self, at: int) -> int:
+    def cut(at: int) -> int:
         """Makes a segment start at a byte; gives its number."""
-        bounds, segments = self.bounds, self.segments
         place = bisect_left(bounds, at)
         if place == len(bounds) or bounds[place] != at:
             bounds.insert(place, at)
             segments.insert(place, segments[place - 1])
         return place
 
-    def join(self, place: int) -> None:
+    def join(place: int) -> None:
         """Joins a segment with the one before if they are alike."""
-        if place and self.segments[place] == self.segments[place - 1]:
-            del self.bounds[place], self.segments[place]
+        if place and segments[place] == segments[place - 1]:
+            del bounds[place], segments[place]
+
+    return bounds, segments, cut, join
 
 
 def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable[[int], bool]) -> Coverage | None:
     """What is found by looking at each segment that a slot is on, None if that takes too long. An event is the number
-    of a slot that comes, or, counted on from there, of one that goes; each has its step.
+    of a slot that goes, or, counted on from there, of one that comes; each has its step.
 
     The bytes are kept cut into segments, each with the number of slots that are on it and one of these: the one that
     stays longest, which is enough to tell a collision.
     """
     values, starts, ends = slots.value.tolist(), slots.start_step.tolist(), slots.end_step.tolist()
     lows, highs = slots.offset.tolist(), slots.end_offset.tolist()
-    line = _Line(min(lows, default=0))
-    bounds, segments = line.bounds, line.segments
+    bounds, segments, cut, join = _line(min(lows, default=0))
     coverage = Coverage([], [], [])
-    told: set[int] = set()
+    told: dict[int, set[int]] = {}
 
-    def tell(slot: int, other: int, others: set[int]) -> None:
-        """Tells a collision of a slot that was told with some others, if it is worth it."""
+    def tell(slot: int, other: int) -> None:
+        """Tells a collision if it is worth it."""
+        others = told.setdefault(slot, set())
         if other not in others and (len(others) < _TOLD or other not in told):
             others.add(other)
-            told.update((slot, other))
+            told.setdefault(other, set())
             coverage.collisions.append((values[slot], values[other]))
 
     def add(slot: int, first: int, last: int) -> int:
         """Puts a slot down on segments; gives the bytes that were free until now."""
         new = 0
-        others: set[int] = set()
         for place in range(first, last):
             count, longest = segments[place]
             if not count:
@@ -144,7 +144,7 @@ def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable
             elif is_exempt(values[longest]):
                 longest = slot
             elif ends[slot] > starts[slot] and not is_exempt(values[slot]):
-                tell(slot, longest, others)
+                tell(slot, longest)
                 longest = slot if ends[slot] > ends[longest] else longest
             segments[place] = (count + 1, longest)
         return new
@@ -157,22 +157,23 @@ def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable
             if count == 1:
                 freed += bounds[place + 1] - bounds[place]
             segments[place] = (count - 1, longest) if count > 1 else _FREE
-        line.join(last)
-        line.join(first)
+        join(last)
+        join(first)
         return freed
 
     count = len(values)
     left = max(_VISITS * count * count.bit_length(), _ALWAYS_VISITED)
     for event, step in zip(events, steps, strict=True):
         slot = event % count
-        first = line.cut(lows[slot])
-        last = line.cut(highs[slot])
-        delta = add(slot, first, last) if event < count else -remove(first, last)
+        first = cut(lows[slot])
+        last = cut(highs[slot])
+        delta = -remove(first, last) if event < count else add(slot, first, last)
         if delta:
             coverage.steps.append(step)
             coverage.deltas.append(delta)
         # To insert into a list moves what is behind, though fast.
-        left -= last - first + len(bounds) // _MOVED
-        if left < 0:
-            return None
+        if last - first > _FEW or len(bounds) > _MOVED:
+            left -= last - first + len(bounds) // _MOVED
+            if left < 0:
+                return None
     return coverage
