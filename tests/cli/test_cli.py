@@ -12,6 +12,7 @@ import pytest
 from goldens import SWAP
 from samples import DUMPS, SEED, SPLIT, TPU, facts
 from xla_lens.cli.main import main
+from xla_lens.files import find_sets
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -168,7 +169,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     lines = out.splitlines()
     understated = [line for line in lines if not line.startswith("  ")][:-1]
     assert all("information[peak-understated] This is not the peak: " in line for line in understated)
-    assert lines[-1] == f"{len(facts(DUMPS))} dump sets checked: {len(understated)} information"
+    assert lines[-1] == f"{len(find_sets(DUMPS))} dump sets checked: {len(understated)} information"
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
     status, out, _ = run(capsys, "check", SEED, broken, "--ignore", "peak-understated")

@@ -1,6 +1,8 @@
 """What is found in edited live ranges."""
 
 from goldens import REDUCE, SWAP, check
+from samples import DUMPS, analysis_of
+from xla_lens.model.findings import Severity
 
 
 def test_an_end_before_the_start() -> None:
@@ -128,5 +130,27 @@ def test_a_parameter_that_ends_early() -> None:
 warning[live-range-end] param.1 ends at step 3. A parameter that is read only is live until the end, 4.
     param.1{}:0-3
     ^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_what_runs_asynchronously_starts_one_step_late() -> None:
+    """Collectives on GPUs since jaxlib 0.12: computations whose name and opcode are those of the operation. The same
+    start is wrong where nothing asynchronous follows.
+    """
+    path = next(DUMPS.glob("gpu-h100-jaxlib0.12.0.1/smap_loop/*-live-range.txt"))
+    assert b"    15:psum.6.1\n" in path.read_bytes()
+    assert b"    psum.6.1{}:16-20\n" in path.read_bytes()
+    assert all(finding.severity is Severity.INFORMATION for finding in analysis_of(path).findings)
+    check(
+        SWAP,
+        [("    copy.1{}:3-4", "    copy.1{}:4-4")],
+        """
+warning[live-range-start] copy.1 is live from step 4 on, but its instruction copy.1 runs at step 3.
+    copy.1{}:4-4
+    ^^^^^^^^^^^^
+-- The step
+    3:copy.1
+    ^^^^^^^^
 """,
     )
