@@ -154,3 +154,16 @@ warning[live-range-start] copy.1 is live from step 4 on, but its instruction cop
     ^^^^^^^^
 """,
     )
+
+
+def test_live_ranges_out_of_order() -> None:
+    check(
+        SWAP,
+        [("    copy.1{}:3-4\n    copy.2{}:4-7\n", "    copy.2{}:4-7\n    copy.1{}:3-4\n")],
+        """
+error[syntax] copy.1{} stands after copy.2{}, though its value has the lower id. Live ranges are in the order of the
+ids.
+    copy.1{}:3-4
+    ^^^^^^^^^^^^
+""",
+    )

@@ -252,3 +252,33 @@ allocations, 2 are.
 def test_a_file_of_another_dump(kind: MemberKind, expected: str) -> None:
     members = members_of(SPLIT) | {kind: members_of(TPU)[kind]}
     assert findings_text(analyse(members.values())) == expected.strip("\n")
+
+
+def test_a_quote_of_another_instruction() -> None:
+    check(
+        SWAP,
+        [("from instruction:%copy.1 = ", "from instruction:%copy.9 = ")],
+        """
+error[undefined-value] The instruction that is quoted for copy.1 is copy.9.
+ from instruction:%copy.9 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
+                  ^^^^^^^
+-- The value that quotes it
+<3 copy.1 @0>
+^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_a_value_that_is_a_phi_in_one_list_only() -> None:
+    check(
+        SWAP,
+        [(" value: <3 copy.1 @0>", " value: <3 copy.1 (phi) @0>")],
+        """
+error[undefined-value] copy.1 is marked as `(phi)` here, but is not among the used values.
+ value: <3 copy.1 (phi) @0> (size=400,offset=400): f32[100]{0}
+ ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+-- What the other list says
+<3 copy.1 @0>
+^^^^^^^^^^^^^
+""",
+    )

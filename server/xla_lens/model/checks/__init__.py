@@ -33,6 +33,7 @@ from xla_lens.model.checks.values import (
     missing_values,
     names_of_values,
     order_of_values,
+    quoted_names,
 )
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Severity
@@ -55,6 +56,7 @@ _CHECKS: Final[tuple[_Check, ...]] = (
     schedule_mismatch,
     unknown_instructions,
     definitions,
+    quoted_names,
     duplicate_positions,
     duplicate_uses,
     quote_mismatch,

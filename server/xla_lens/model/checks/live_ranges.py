@@ -1,12 +1,12 @@
 """Checks of the live ranges: whether each value has one that fits the schedule and its uses."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
+from xla_lens.model.checks.asynchronous import is_asynchronous, is_read_asynchronously
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.dump_set import DumpSet
@@ -66,6 +66,7 @@ def live_ranges_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     ids = np.where(own, taken(dump.values.id, value), NONE)
     wrong = in_doubt(doubts.names, ranges.name)
     yield from _duplicates(dump, doubts, member, ids, wrong)
+    yield from _order(dump, doubts, member, np.flatnonzero((ids != NONE) & ~wrong), ids)
     known = dump.used if dump.used is not None else dump.assignment
     nameless = np.flatnonzero((ids == NONE) & ~wrong)
     if doubts.is_whole(known) and doubts.is_whole(dump.assignment if dump.used is None else dump.used):
@@ -103,6 +104,21 @@ def _duplicates(dump: DumpSet, doubts: Doubts, member: Member, ids: Column, wron
             row_place(member, ranges, row),
             Related(row_place(member, ranges, first), "first"),
             value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
+        )
+
+
+def _order(dump: DumpSet, doubts: Doubts, member: Member, rows: Column, ids: Column) -> Iterator[Finding]:
+    """Live ranges are in the order of the ids. One finding, at the first that is not."""
+    ranges = dump.live_ranges
+    for place in np.flatnonzero(np.diff(ids[rows]) < 0)[:1].tolist():
+        before, row = int(rows[place]), int(rows[place + 1])
+        doubts.names[ranges.name[[before, row]]] = True
+        yield error(
+            Code.SYNTAX,
+            row_place(member, ranges, row),
+            what="live range order",
+            value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
+            other=dump.label(int(ranges.name[before]), int(ranges.index[before])),
         )
 
 
@@ -217,16 +233,6 @@ def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator
         )
 
 
-_ASYNC_STEPS: Final = 4
-"""So many steps after an instruction of an asynchronous computation stands what starts that computation."""
-
-_MOST_ASYNC_STEPS: Final = 64
-"""So many at most. Of what starts one step after its instruction that is enough to know."""
-
-_STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collective-permute|send|recv).*(start|async)")
-"""What starts a computation, by its name. Those that it leaves out may be operations of their own."""
-
-
 def _wrong_starts(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[int]:
     moved = np.flatnonzero(known & (dump.values.start_step != step[dump.values.name]))
     return [value for value in moved.tolist() if _is_wrong_start(dump, doubts, value, step)]
@@ -246,25 +252,7 @@ def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> 
         return True
     head = doubts.quotes.head(int(dump.values.name[value]))
     is_start = head is not None and head.opcode.endswith(b"-start")
-    steps = _MOST_ASYNC_STEPS if start > scheduled else _ASYNC_STEPS
-    return is_start or start > scheduled + 1 or not _is_asynchronous(dump, scheduled, steps)
-
-
-def _is_asynchronous(dump: DumpSet, step: int, steps: int) -> bool:
-    """Whether an asynchronous computation may be started within so many steps after a step."""
-    rows = (dump.schedule_row(later) for later in range(step + 1, step + 1 + steps))
-    return any(row != NONE and _starts_computation(dump, int(dump.schedule.name[row])) for row in rows)
-
-
-def _starts_computation(dump: DumpSet, name: int) -> bool:
-    """Also collectives may be computations, whose name and opcode are those of the operation (GPU, jaxlib 0.12). What
-    they make begins with the tuple of what they read.
-    """
-    label = dump.label(name, NONE)
-    if _STARTS_COMPUTATION.match(label):
-        return True
-    values = np.flatnonzero(dump.values.name == name) if "-start" in label else np.zeros(0, np.int64)
-    return any((dump.shape(value) or b"").startswith(b"((") for value in values.tolist())
+    return is_start or start > scheduled + 1 or not is_asynchronous(dump, scheduled, start)
 
 
 def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[tuple[int, int]]:
@@ -287,20 +275,9 @@ def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> li
         end = int(values.end_step[early])
         # It does not follow itself.
         follows = any(number[allocation, offset, step] > (step == start) for step in (end, end + 1, NONE))
-        if not follows and not is_passed_on(dump, early) and not _is_read_asynchronously(dump, doubts, early):
+        if not follows and not is_passed_on(dump, early) and not is_read_asynchronously(dump, doubts, early):
             found.append((early, int(last_use[early])))
     return found
-
-
-_ASYNCHRONOUS: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")
-
-
-def _is_read_asynchronously(dump: DumpSet, doubts: Doubts, value: int) -> bool:
-    """Whether an asynchronous operation reads a value, by its opcode or, where it is not quoted, by its name."""
-    row = dump.values.used_value[value]
-    users = set(dump.uses.name[dump.uses_of(int(row))].tolist()) if row != NONE else set()
-    heads = ((doubts.quotes.head(user), dump.label(user, NONE)) for user in users)
-    return any(_ASYNCHRONOUS.match(head.opcode.decode() if head else name) for head, name in heads)
 
 
 def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_starts: list[int]) -> list[int]:

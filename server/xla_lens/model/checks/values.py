@@ -12,7 +12,7 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, error
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
-from xla_lens.model.places import row_place
+from xla_lens.model.places import Place, row_place
 from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
 
 
@@ -102,6 +102,19 @@ def names_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE) & ~doubts.values)
     row, other = values.slice[both], values.used_value[both]
     differs = (slices.name[row] != used.name[other]) | (slices.index[row] != used.index[other])
+    # All else is the same, so that the lengths tell which is longer by ` (phi)`.
+    longer = (slices.value_end - slices.value_start)[row] - (used.end - used.start)[other]
+    is_phi = ~differs & (slices.color[row] == used.color[other]) & (longer != 0)
+    for value, more in zip(both[is_phi].tolist(), longer[is_phi].tolist(), strict=True):
+        doubts.values[value] = True
+        yield error(
+            Code.UNDEFINED_VALUE,
+            row_place(dump.assignment, slices, int(values.slice[value])),
+            Related(row_place(dump.used, used, int(values.used_value[value])), "other name"),
+            what="phi",
+            name=dump.value_label(value),
+            is_here=int(more > 0),
+        )
     for value in both[differs].tolist():
         doubts.doubt_values(np.array([value]))
         doubts.names[[slices.name[values.slice[value]], used.name[values.used_value[value]]]] = True
@@ -188,6 +201,32 @@ def _missing(dump: DumpSet, doubts: Doubts, is_missing: Marks, code: Code) -> It
                 id=int(values.id[value]),
                 name=dump.value_label(value),
                 missing=len(missing),
+            )
+
+
+def quoted_names(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
+    """Used values whose instruction is one of another name (HloInstruction::ToString begins with the name)."""
+    used, member = dump.used_values, dump.used
+    if member is None:
+        return
+    data = member.document.data
+    rows = np.flatnonzero((used.id != NONE) & (used.instruction_end > used.instruction_start) & ~doubts.used_values)
+    columns = (rows, used.instruction_start[rows], used.name[rows])
+    for row, start, name in zip(*(column.tolist() for column in columns), strict=True):
+        value = dump.value_of_used_value[row]
+        if data.startswith(b"%" + dump.names[name] + b" = ", start) or doubts.values[value]:
+            continue
+        doubts.values[value] = True
+        # Without a name it is no instruction.
+        end = data.find(b" = ", start, int(used.instruction_end[row]))
+        if end >= 0:
+            yield error(
+                Code.UNDEFINED_VALUE,
+                Place(member, start, end),
+                Related(row_place(member, used, row), "value"),
+                what="quote",
+                name=dump.label(name, NONE),
+                other=data[start:end].removeprefix(b"%").decode("utf-8", "replace"),
             )
 
 

@@ -41,4 +41,5 @@ _RELATED: Final = {
     "swapped": "The other one",
     "total": "The total",
     "use": "Who reads it",
+    "value": "The value that quotes it",
 }

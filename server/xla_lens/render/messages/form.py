@@ -16,6 +16,11 @@ def _syntax(facts: Facts) -> str:
             return "This part of the line is unknown: edited, or from a newer release of XLA."
         case "order":
             return f"Number {facts['after']} stands after {facts['before']}. XLA prints them in ascending order."
+        case "live range order":
+            return (
+                f"{facts['value']} stands after {facts['other']}, though its value has the lower id. Live ranges are "
+                "in the order of the ids."
+            )
         case "module":
             return (
                 f"{facts['name']} belongs to another module than what is before. Only the first module in a "

@@ -21,6 +21,11 @@ def _undefined_value(facts: Facts) -> str:
             )
         case "id":
             return f"{facts['name']} has the id {facts['id']} here, but {facts['other']} among the used values."
+        case "phi":
+            here, there = ("", " not") if facts["is_here"] else (" not", "")
+            return f"{facts['name']} is{here} marked as `(phi)` here, but is{there} among the used values."
+        case "quote":
+            return f"The instruction that is quoted for {facts['name']} is {facts['other']}."
         case "definition":
             return (
                 f"The first position of {facts['name']} is {facts['other']}. A value's first position is the "
