@@ -176,6 +176,9 @@ def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
         shown, rest = len(np.unique(dump.values.offset[values])), max(int(tables.rest[table]), 0)
         if not found and doubts.is_whole(member) and count + rest != shown:
             place = row_place(member, tables, table)
+            if tables.rest[table] != NONE:
+                # The last line tells how many are not shown.
+                place = Place(member, member.document.line_span(member.document.row(place.end))[0], place.end)
             facts = {"printed": count + rest, "expected": shown, "allocation": int(dump.allocations.index[allocation])}
             yield error(Code.REPORT_MISMATCH, place, what="rows", **facts)
 
