@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 
@@ -118,13 +119,13 @@ def neighbours(dump: DumpSet, value: int) -> Column:
     return by_start
 
 
-_CALLING: Final = ("call", "conditional", "while")
+CALLING: Final = ("call", "conditional", "while")
+"""The opcodes that run a computation of the schedule."""
 
 
 def _steps(dump: DumpSet, names: Column) -> Column:
     """The steps at which the instructions of some names run, NONE for those that are not scheduled."""
-    rows = dump.schedule_row_of_name[names]
-    return np.where(rows != NONE, np.append(dump.schedule.step, NONE)[rows], NONE)
+    return taken(dump.schedule.step, dump.schedule_row_of_name[names])
 
 
 def _heir(dump: DumpSet, value: int) -> int:
@@ -143,4 +144,4 @@ def _is_call(dump: DumpSet, name: int) -> bool:
     """Instructions that define no value are not quoted, so that only their names tell."""
     instruction = dump.instruction(name)
     opcode = instruction.opcode if instruction else dump.label(name, NONE).split(".")[0]
-    return opcode in _CALLING
+    return opcode in CALLING

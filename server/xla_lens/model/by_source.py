@@ -5,17 +5,16 @@ the root all bytes that are live in the memory space at the step. For this each 
 see `model/owned.py`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.owned import owned_bytes
-from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.instruction_scan import instruction_head, op_name_of
+from xla_lens.model.quotes import Quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,31 +48,15 @@ def sources_at(dump: DumpSet, step: int, color: int) -> Sources:
     values, owned = values[owned > 0], owned[owned > 0]
     by_size = np.lexsort((values, -owned))
     rows = list(zip(values[by_size].tolist(), owned[by_size].tolist(), strict=True))
-    told = dict(_told(dump, [value for value, _ in rows]))
+    quotes, names = Quotes(dump), dump.values.name.tolist()
+    # All elements of a tuple have the same.
+    op_names = {name: quotes.op_name(name) for name in {names[value] for value, _ in rows}}
     kinds, allocations = allocation_kinds(dump), dump.values.allocation
     return Sources(
-        _tree(rows, lambda value: op_name_path(told[value][0])),
-        _tree(rows, lambda value: _path(told[value][1])),
+        _tree(rows, lambda value: op_name_path(op_names[names[value]])),
+        _tree(rows, lambda value: (_opcode(quotes, names[value]),)),
         _tree(rows, lambda value: (KIND_NAMES[kinds[allocations[value]]],)),
     )
-
-
-_Told: TypeAlias = tuple[str | None, str | None]
-
-
-def _told(dump: DumpSet, values: list[int]) -> Iterator[tuple[int, _Told]]:
-    """For each value the op_name and opcode of its instruction, None where the set does not tell."""
-    found: dict[int, _Told] = {}
-    used, text = dump.used_values, dump.used.document.data if dump.used else b""
-    for value in values:
-        name, row = int(dump.values.name[value]), int(dump.values.used_value[value])
-        if name not in found:
-            start = int(used.instruction_start[row]) if row != NONE else NONE
-            end = int(used.instruction_end[row]) if row != NONE else NONE
-            head = instruction_head(text, start, end) if start != NONE else None
-            opcode = head.opcode.decode() if head else None
-            found[name] = op_name_of(text, head, start, end) if head else None, opcode
-        yield value, found[name]
 
 
 # ---------------------------------------------------------------- paths
@@ -106,8 +89,9 @@ def op_name_path(op_name: str | None) -> tuple[str | None, ...]:
     return (*parts[: _DEEPEST - 1], "/".join(parts[_DEEPEST - 1 :])) if len(parts) > _DEEPEST else tuple(parts)
 
 
-def _path(name: str | None) -> tuple[str | None, ...]:
-    return (name,)
+def _opcode(quotes: Quotes, name: int) -> str | None:
+    head = quotes.head(name)
+    return head.opcode.decode() if head else None
 
 
 # ---------------------------------------------------------------- trees

@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.quotes import Quotes
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.hlo import ArrayShape, parse_shape
-from xla_lens.syntax.instruction_scan import instruction_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,17 +188,15 @@ class _Buffers:
 
     def opcode(self, name: int) -> bytes | None:
         """What the instruction of a name does, None if the set does not quote it. A fusion that is a loop is one."""
-        if name not in self._opcodes:
-            quoting = self.dump.quoting(name)
-            text = self.dump.instruction_text(quoting[0]) if quoting else None
-            head = instruction_head(text) if text else None
-            is_loop = text and head and head.opcode == b"fusion" and text.find(_LOOP_FUSION, head.operands_start) >= 0
-            self._opcodes[name] = _LOOP_FUSION if is_loop else head.opcode if head else None
-        return self._opcodes[name]
+        head = self._quotes.head(name)
+        if head is None:
+            return None
+        is_loop = head.opcode == b"fusion" and self._quotes.says(name, _LOOP_FUSION)
+        return _LOOP_FUSION if is_loop else head.opcode
 
     @cached_property
-    def _opcodes(self) -> dict[int, bytes | None]:
-        return {}
+    def _quotes(self) -> Quotes:
+        return Quotes(self.dump)
 
     def last_read(self, value: int) -> int | None:
         """The last step at which a value is read or shown by an alias, NONE if nothing reads it; None if that cannot

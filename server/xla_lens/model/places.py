@@ -60,6 +60,12 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
     return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
 
 
+def total_place(dump: DumpSet) -> Place | None:
+    """The total of the set, which is printed before the used values."""
+    member = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
+    return row_place(member, dump.totals, 0) if member and len(dump.totals) else None
+
+
 def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
     """The allocation that a table or a row of a report is about, NONE if there is none."""
     return int(report_table_allocations(dump, table, np.array([row]))[0])

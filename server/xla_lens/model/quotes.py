@@ -8,7 +8,7 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.lookup import taken
 from xla_lens.model.places import Place
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, operands_of
+from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, op_name_of, operands_of
 
 
 class Quotes:
@@ -53,6 +53,16 @@ class Quotes:
         if head is None:
             return None
         return head.opcode == b"parameter" and self._data.startswith(b"%d)" % number, head.operands_start)
+
+    def op_name(self, name: int) -> str | None:
+        """The op_name of an instruction, None if it has none or is not quoted."""
+        head = self.head(name)
+        return op_name_of(self._data, head, *self._span(name)) if head else None
+
+    def says(self, name: int, attribute: bytes) -> bool:
+        """Whether the attributes of an instruction have a text."""
+        head = self.head(name)
+        return head is not None and self._data.find(attribute, head.operands_start, self._span(name)[1]) >= 0
 
     def shape(self, name: int) -> bytes | None:
         """The shape of an instruction, None if it is not quoted."""

@@ -12,8 +12,8 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related, error, warning
 from xla_lens.model.lookup import first_rows
 from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place
-from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.model.places import Place, row_place, total_place
+from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
 from xla_lens.syntax.human_sizes import human_size
 
 
@@ -180,12 +180,10 @@ def slices_out_of_bounds(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 
 def total_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """The printed total against the allocations, and against itself in a unit that fits."""
-    totals = dump.totals
-    member = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
-    if not len(totals) or member is None:
+    place = total_place(dump)
+    if place is None:
         return
-    place, total = row_place(member, totals, 0), int(totals.size_bytes[0])
-    human = member.document.data[totals.human_start[0] : totals.human_end[0]] if totals.human_start[0] != NONE else b""
+    total = int(dump.totals.size_bytes[0])
     reserved = sum(dump.allocations.size_bytes.tolist())
     is_known = dump.assignment is not None and not np.any(dump.allocations.index == NONE)
     is_known &= not len(allocations_before_gaps(dump)) and doubts.is_whole(dump.assignment)
@@ -204,11 +202,17 @@ def total_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             allocation=int(dump.allocations.index[row]) if row != NONE else NONE,
             allocation_bytes=int(dump.allocations.size_bytes[row]) if row != NONE else NONE,
         )
-    elif human and human != human_size(total):
-        span = Place(member, int(totals.human_start[0]), int(totals.human_end[0]))
-        yield warning(
-            Code.HUMAN_SIZE_MISMATCH, span, total_bytes=total, printed=_text(human), expected=_text(human_size(total))
-        )
+    else:
+        yield from human_size_mismatch(place.member, dump.totals, 0)
+
+
+def human_size_mismatch(member: Member, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
+    """A size against the same in a unit that fits, where that is printed."""
+    start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
+    printed, expected = member.document.data[start:end], human_size(size_bytes)
+    if start != NONE and printed != expected:
+        facts = {"printed": _text(printed), "expected": _text(expected)}
+        yield warning(Code.HUMAN_SIZE_MISMATCH, Place(member, start, end), total_bytes=size_bytes, **facts)
 
 
 def _wrong_size(dump: DumpSet, missing_bytes: int) -> int:

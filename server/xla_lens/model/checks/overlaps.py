@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from xla_lens.model.alive import CALLING
 from xla_lens.model.checks.allocations import without_layout
 from xla_lens.model.checks.doubts import Doubts
 from xla_lens.model.dump_set import DumpSet
@@ -37,14 +38,13 @@ def is_passed_on(dump: DumpSet, value: int) -> bool:
     return row != NONE and any(_may_call(dump, user) for user in set(dump.uses.name[dump.uses_of(int(row))].tolist()))
 
 
-_CALLING: Final = ("conditional", "while", "call")
 _PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-]+-done)(\.\d+)*")
 
 
 def _may_call(dump: DumpSet, name: int) -> bool:
     """Instructions that define no value are not quoted, so that only their names tell."""
     opcode = _opcode(dump, name)
-    return opcode in _CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
+    return opcode in CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
 
 
 def _opcode(dump: DumpSet, name: int) -> str | None:

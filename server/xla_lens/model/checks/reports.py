@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import without_layout
+from xla_lens.model.checks.allocations import human_size_mismatch, without_layout
 from xla_lens.model.checks.doubts import Doubts, in_doubt
+from xla_lens.model.checks.structure import truncated
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error, warning
+from xla_lens.model.findings import Code, Finding, Related, error
 from xla_lens.model.members import Member
-from xla_lens.model.places import Place, report_table_allocation, report_table_allocations, row_place
+from xla_lens.model.places import Place, report_table_allocation, report_table_allocations, row_place, total_place
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.human_sizes import human_size
@@ -32,9 +33,7 @@ def _against_allocations(dump: DumpSet, doubts: Doubts, member: Member) -> Itera
     found = list(_spaces(dump, member)) or list(_allocations(dump, member))
     if not found and doubts.is_whole(member) and not np.any(doubts.values) and _is_cut(dump, member):
         doubts.broken.add(id(member))
-        end = member.document.content_end
-        last_line = member.document.line_span(member.document.row(end))[0]
-        found.append(error(Code.TRUNCATED_DUMP, Place(member, last_line, end), what="tables"))
+        found.append(truncated(member, "tables"))
     yield from found
     yield from _totals(dump, member)
     if all(finding.code is Code.TRUNCATED_DUMP for finding in found):
@@ -80,17 +79,8 @@ def _is_cut(dump: DumpSet, member: Member) -> bool:
 
 def _human_sizes(member: Member) -> Iterator[Finding]:
     for table in (member.columns.totals, member.columns.report_spaces):
-        for row in np.flatnonzero(table.human_start != NONE).tolist():
-            start, end = int(table.human_start[row]), int(table.human_end[row])
-            printed, expected = member.document.data[start:end], human_size(int(table.size_bytes[row]))
-            if printed != expected:
-                yield warning(
-                    Code.HUMAN_SIZE_MISMATCH,
-                    Place(member, start, end),
-                    total_bytes=int(table.size_bytes[row]),
-                    printed=_text(printed),
-                    expected=_text(expected),
-                )
+        for row in range(len(table)):
+            yield from human_size_mismatch(member, table, row)
 
 
 def _totals(dump: DumpSet, member: Member) -> Iterator[Finding]:
@@ -100,8 +90,8 @@ def _totals(dump: DumpSet, member: Member) -> Iterator[Finding]:
     for row, total in enumerate(member.columns.totals.size_bytes.tolist()):
         if total != reserved:
             place = row_place(member, member.columns.totals, row)
-            holder = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
-            related = [Related(row_place(holder, dump.totals, 0), "total")] if holder and len(dump.totals) else []
+            printed = total_place(dump)
+            related = [Related(printed, "total")] if printed else []
             yield error(Code.REPORT_MISMATCH, place, *related, what="total", printed=total, expected=reserved)
     spaces = member.columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):

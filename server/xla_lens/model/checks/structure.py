@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Severity
+from xla_lens.model.findings import Code, Finding, Severity, error
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place
 from xla_lens.syntax.columns import NONE, Column, Section, Table
@@ -28,13 +28,19 @@ def check_structure(dump: DumpSet) -> Iterator[Finding]:
 
 def _form(dump: DumpSet, member: Member) -> Iterator[Finding]:
     missing = _missing_end(dump, member)
-    end = member.document.content_end
-    last_line = member.document.line_span(member.document.row(end))[0]
-    yield from _unknown_lines(member, last_line if missing else end)
-    if missing:
-        yield Finding(Code.TRUNCATED_DUMP, Severity.ERROR, Place(member, last_line, end), {"what": missing})
+    cut = truncated(member, missing) if missing else None
+    yield from _unknown_lines(member, cut.place.start if cut else member.document.content_end)
+    if cut:
+        yield cut
     yield from _other_modules(member)
     yield from _without_header(member)
+
+
+def truncated(member: Member, missing: str) -> Finding:
+    """A file that was cut off, at its last line."""
+    end = member.document.content_end
+    last_line = member.document.line_span(member.document.row(end))[0]
+    return error(Code.TRUNCATED_DUMP, Place(member, last_line, end), what=missing)
 
 
 def _syntax(place: Place, severity: Severity = Severity.ERROR, **facts: int | str) -> Finding:
