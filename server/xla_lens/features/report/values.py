@@ -7,6 +7,7 @@ import numpy as np
 from xla_lens.features.report.facts import LiveSet, LiveValue, ValueName
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.memory import MemorySpace, live_values
+from xla_lens.model.quotes import Quotes
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -43,9 +44,8 @@ def live_set(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> L
 
 def live_value_rows(dump: DumpSet, values: Column) -> Iterator[LiveValue]:
     """Some values with what they take."""
-    table = dump.values
+    table, quotes = dump.values, Quotes(dump)
     for row in values.tolist():
-        instruction = dump.instruction(int(table.name[row]))
         yield LiveValue(
             *name_cells(dump, row),
             allocation=int(dump.allocations.index[table.allocation[row]]),
@@ -54,7 +54,7 @@ def live_value_rows(dump: DumpSet, values: Column) -> Iterator[LiveValue]:
             shape=shape_text(dump, row),
             start_step=int(table.start_step[row]),
             end_step=int(table.end_step[row]),
-            op_name=instruction.op_name if instruction else None,
+            op_name=quotes.op_name(int(table.name[row])),
         )
 
 
