@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from tree_sitter import Parser
 
 from samples import SHARED_DUMPS, big_dumps, member, never
 from xla_lens.files import find_set, load_files
-from xla_lens.lsp.server import SWITCH_SECONDS
-from xla_lens.lsp.session import Session
+from xla_lens.lsp.serve import SWITCH_SECONDS
+from xla_lens.lsp.session import Events, Session
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks import check, is_exempt
 from xla_lens.model.joining import join
@@ -191,10 +192,10 @@ async def _ping(client: Client) -> list[float]:
 async def _stall(path: Path) -> float:
     """How much later than asked for the event loop comes back, at most, while a set is loaded beside it."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    session = Session(lambda _: None)
+    session = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
     session.open("", path, 1, Document(path.read_bytes()))
-    state, opened = session.find("") or sys.exit("the session has lost its document")
-    loading = asyncio.create_task(state.analysis_for(opened))
+    state, _ = session.find("") or sys.exit("the session has lost its document")
+    loading = asyncio.create_task(state.analysis_for(path))
     longest = 0.0
     while not loading.done():
         before = time.perf_counter()

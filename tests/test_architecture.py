@@ -23,7 +23,7 @@ _ONLY_IN = {
     "lsprotocol": {"lsp"},
     "asyncio": {"lsp"},
     "argparse": {"cli"},
-    "json": {"cli"},
+    "json": {"cli", "lsp"},
 }
 
 _NO_INPUT_OR_OUTPUT = {"text", "syntax", "model", "features", "render"}

@@ -11,21 +11,24 @@ As a library::
 Values, allocations and instructions are rows and numbers of the tables of `analysis.dump`, see `DumpSet`.
 """
 
+import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from xla_lens.files import NotADump, find_set, load_files
-from xla_lens.model.alive import last_uses
-from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.biography import arenas, biography
-from xla_lens.model.budget import smallest_set
-from xla_lens.model.by_source import sources_at
-from xla_lens.model.donation import find_donation
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import Memory, live_values
-from xla_lens.model.next_peak import next_peaks
-from xla_lens.model.owned import owned_bytes
-from xla_lens.model.padding import padding_at, padding_of
-from xla_lens.model.printed_peak import explain_printed_peak
+if TYPE_CHECKING:
+    from xla_lens.files import NotADump
+    from xla_lens.model.alive import last_uses
+    from xla_lens.model.analysis import Analysis
+    from xla_lens.model.biography import arenas, biography
+    from xla_lens.model.budget import smallest_set
+    from xla_lens.model.by_source import sources_at
+    from xla_lens.model.donation import find_donation
+    from xla_lens.model.dump_set import DumpSet
+    from xla_lens.model.memory import Memory, live_values
+    from xla_lens.model.next_peak import next_peaks
+    from xla_lens.model.owned import owned_bytes
+    from xla_lens.model.padding import padding_at, padding_of
+    from xla_lens.model.printed_peak import explain_printed_peak
 
 __all__ = [
     "Analysis",
@@ -47,11 +50,40 @@ __all__ = [
     "sources_at",
 ]
 
+_MODULES = {
+    "Analysis": "xla_lens.model.analysis",
+    "DumpSet": "xla_lens.model.dump_set",
+    "Memory": "xla_lens.model.memory",
+    "NotADump": "xla_lens.files",
+    "arenas": "xla_lens.model.biography",
+    "biography": "xla_lens.model.biography",
+    "explain_printed_peak": "xla_lens.model.printed_peak",
+    "find_donation": "xla_lens.model.donation",
+    "last_uses": "xla_lens.model.alive",
+    "live_values": "xla_lens.model.memory",
+    "next_peaks": "xla_lens.model.next_peak",
+    "owned_bytes": "xla_lens.model.owned",
+    "padding_at": "xla_lens.model.padding",
+    "padding_of": "xla_lens.model.padding",
+    "smallest_set": "xla_lens.model.budget",
+    "sources_at": "xla_lens.model.by_source",
+}
+"""Where all that is: it is imported when it is first asked for, since the language server starts without."""
 
-def load(path: str | Path) -> Analysis:
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def load(path: str | Path) -> "Analysis":
     """The analysis of the dump set that a file belongs to.
 
     Raises `NotADump` where the file is in none, `OSError` where it cannot be read.
     """
+    from xla_lens.files import find_set, load_files
+    from xla_lens.model.analysis import analyse
+
     files = load_files(find_set(Path(path)), {}, {}, lambda: False)
     return analyse(file.member for file in files.values())

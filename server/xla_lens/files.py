@@ -8,10 +8,11 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
 from xla_lens.model.findings import Code
 from xla_lens.model.members import Member, kind_of_content
@@ -85,12 +86,26 @@ def explanation_path(code: Code) -> Path:
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
+Stamp: TypeAlias = tuple[int, int]
+"""The time and the size by which the disk tells that a file has changed."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
-    """A parsed file, and the time and the size by which the disk tells a change; None for an opened document."""
+    """A parsed file, and its stamp; None for an opened document."""
 
     member: Member
-    stamp: tuple[int, int] | None
+    stamp: Stamp | None
+
+
+def stamps(files: SetFiles) -> dict[Path, Stamp]:
+    """The stamps of those files of a set that a load would read."""
+    found: dict[Path, Stamp] = {}
+    for kind, path in files.paths.items():
+        with suppress(OSError):
+            if kind is not MemberKind.HLO:
+                found[path] = _stamp(path)
+    return found
 
 
 def load_files(
@@ -125,11 +140,10 @@ def load_files(
 
 def _read(
     path: Path, opened: Mapping[Path, Document], known: Mapping[Path, LoadedFile]
-) -> tuple[Document, tuple[int, int] | None]:
+) -> tuple[Document, Stamp | None]:
     if path in opened:
         return opened[path], None
-    status = path.stat()
-    stamp = status.st_mtime_ns, status.st_size
+    stamp = _stamp(path)
     if path in known and known[path].stamp == stamp:
         return known[path].member.document, stamp
     return document_of_file(path.read_bytes()), stamp
@@ -141,6 +155,11 @@ def _parse(kind: MemberKind, path: Path, document: Document, is_cancelled: Calla
     # The first who asks for a line should not have to wait until they are counted.
     document.line_starts  # noqa: B018
     return Member(kind, str(path), document, columns)
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _size(path: Path) -> int:

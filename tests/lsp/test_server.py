@@ -60,6 +60,15 @@ def _shown(client: LanguageClient, location: lsp.Location, text: str | None = No
     return line[units.index(location.range.start.character) : units.index(location.range.end.character)]
 
 
+def _places(answer: object) -> list[lsp.Location]:
+    """The places of an answer, whether told as locations or as links."""
+    assert isinstance(answer, list)
+    return [
+        lsp.Location(place.target_uri, place.target_selection_range) if isinstance(place, lsp.LocationLink) else place
+        for place in answer
+    ]
+
+
 def _alarms(client: LanguageClient, uri: str) -> list[lsp.Diagnostic]:
     """The errors and warnings of a document."""
     severities = (lsp.DiagnosticSeverity.Error, lsp.DiagnosticSeverity.Warning)
@@ -93,11 +102,7 @@ async def test_a_dump_in_one_file(client: LanguageClient) -> None:
         "declaration": await client.text_document_declaration_async(lsp.DeclarationParams(*place)),
         "type": await client.text_document_type_definition_async(lsp.TypeDefinitionParams(*place)),
     }
-    shown = {
-        name: [_shown(client, location) for location in locations if isinstance(location, lsp.Location)]
-        for name, locations in answers.items()
-        if isinstance(locations, list)
-    }
+    shown = {name: [_shown(client, location) for location in _places(locations)] for name, locations in answers.items()}
     assert shown == {
         "definition": ["<4 cublas-gemm.1 @0>"],
         "declaration": ["<4 cublas-gemm.1 @0>"],
@@ -132,13 +137,13 @@ async def test_jumps_across_the_files_of_a_set(client: LanguageClient) -> None:
     place = _position_params(uri, _at(client, text, "    copy-start.1{0}:5-8", "start"))
     definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
     declaration = await client.text_document_declaration_async(lsp.DeclarationParams(*place))
-    assert isinstance(definition, list)
-    assert isinstance(declaration, list)
     assert [
-        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location)) for location in definition
+        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location))
+        for location in _places(definition)
     ] == [("-buffer-assignment-values.txt", "<19 copy-start.1{0} @0>")]
     assert [
-        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location)) for location in declaration
+        (Path(location.uri).name.rsplit("optimizations")[-1], _shown(client, location))
+        for location in _places(declaration)
     ] == [("-buffer-assignment.txt", "<19 copy-start.1{0} @0>")]
     found = await client.text_document_references_async(
         lsp.ReferenceParams(lsp.ReferenceContext(include_declaration=True), *place)
@@ -183,10 +188,7 @@ async def test_edits_are_followed(client: LanguageClient) -> None:
     # What is asked right after an edit is answered for the text as it is now.
     place = _position_params(uri, _at(client, "\n\n" + text, "    cublas-gemm.1{}:4-5", "gemm"))
     definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    assert isinstance(definition, list)
-    assert [
-        _shown(client, location, "\n\n" + text) for location in definition if isinstance(location, lsp.Location)
-    ] == ["<4 cublas-gemm.1 @0>"]
+    assert [_shown(client, location, "\n\n" + text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
     await _until(client, uri, [])
     whole = lsp.TextDocumentContentChangeWholeDocument("nothing of a dump")
     client.text_document_did_change(
@@ -254,10 +256,7 @@ async def test_lines_may_end_with_crlf(client: LanguageClient, tmp_path: Path) -
     uri = _open(client, tmp_path / "crlf-buffer-assignment.txt", text.replace("\n", "\r\n"))
     place = _position_params(uri, _at(client, text, "    cublas-gemm.1{}:4-5", "gemm"))
     definition = await client.text_document_definition_async(lsp.DefinitionParams(*place))
-    assert isinstance(definition, list)
-    assert [_shown(client, location, text) for location in definition if isinstance(location, lsp.Location)] == [
-        "<4 cublas-gemm.1 @0>"
-    ]
+    assert [_shown(client, location, text) for location in _places(definition)] == ["<4 cublas-gemm.1 @0>"]
     await _until(client, uri, [])
 
 

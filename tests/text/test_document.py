@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.edits import Edit, backward, forward
-from xla_lens.text.positions import Encoding, decode, encode, to_offset, to_position
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import decode, encode, to_offset, to_position
 
 _texts = st.text(st.sampled_from("aé名🚀\n\r\ud800\t"), max_size=30)
 _encodings = st.sampled_from(list(Encoding))

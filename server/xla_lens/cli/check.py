@@ -13,7 +13,8 @@ from xla_lens.model.limits import over_limits
 from xla_lens.model.places import Place
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.numbers import counted
-from xla_lens.text.positions import Encoding, to_position
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import to_position
 
 
 def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

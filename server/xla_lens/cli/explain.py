@@ -2,7 +2,7 @@
 
 import argparse
 
-from xla_lens.cli.sets import CannotRun
+from xla_lens.cli.errors import CannotRun
 from xla_lens.files import explanation_path
 from xla_lens.model.findings import Code
 

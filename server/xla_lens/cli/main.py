@@ -4,16 +4,14 @@ Exit status: 0 all well, 1 `check` found something, 2 it could not run.
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Final
 
-from xla_lens.cli.check import add_check
-from xla_lens.cli.explain import add_explain
-from xla_lens.cli.report import add_report
-from xla_lens.cli.sets import CannotRun
+from xla_lens.cli.errors import CannotRun
 
 _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.
@@ -34,13 +32,12 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; gives the exit status."""
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser(is_server=arguments[:1] == ["server"]).parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         status = run(options)
-        # The server has closed it.
-        if not sys.stdout.closed:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except CannotRun as error:
         print(f"xla-lens: {error}", file=sys.stderr)
         return 2
@@ -53,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(*, is_server: bool) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="xla-lens",
         description=_DESCRIPTION,
@@ -62,9 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('xla-lens')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_report(commands)
-    add_check(commands)
-    add_explain(commands)
+    if not is_server:
+        # An editor waits for the server, which starts without the engine that the others need.
+        from xla_lens.cli.check import add_check
+        from xla_lens.cli.explain import add_explain
+        from xla_lens.cli.report import add_report
+
+        add_report(commands)
+        add_check(commands)
+        add_explain(commands)
     _add_server(commands)
     return parser
 
@@ -87,9 +90,12 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _run_server(options: argparse.Namespace) -> int:
-    # Imported here, since the server takes longer to import than the other commands take to run.
-    from xla_lens.lsp.server import serve
+    # Imported here, since the server takes longer to import than the other commands take to run. Nothing of it is
+    # ever garbage.
+    gc.disable()
+    from xla_lens.lsp.serve import serve
 
+    gc.enable()
     try:
         return serve(options.tcp)
     except OSError as error:

@@ -5,13 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from xla_lens.cli.errors import CannotRun
 from xla_lens.files import NotADump, SetFiles, find_sets, load_files
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.render.numbers import parse_size
-
-
-class CannotRun(Exception):
-    """A command cannot do what it was asked for. Says in one line why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

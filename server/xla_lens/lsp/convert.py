@@ -1,5 +1,6 @@
 """Plain data to the types of the Language Server Protocol."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +9,8 @@ from lsprotocol import types as lsp
 from xla_lens.features.hints import Hint
 from xla_lens.features.symbols import Symbol, SymbolKind
 from xla_lens.files import explanation_path
-from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.client import Client
+from xla_lens.lsp.session import OpenDocument
 from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place
@@ -17,7 +19,7 @@ from xla_lens.render.hover import kind_text
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.numbers import human
 from xla_lens.text.edits import forward
-from xla_lens.text.positions import Encoding, to_position
+from xla_lens.text.positions import to_position
 
 _SEVERITIES: Final = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -36,23 +38,23 @@ _SYMBOL_KINDS: Final = {
 class Converter:
     """Places of one dump set to positions in the texts that the editor has now, which may be ahead of the analysis."""
 
-    def __init__(self, state: DumpSetState, encoding: Encoding) -> None:
-        self._state = state
-        self._encoding = encoding
+    def __init__(self, opened: Mapping[Path, OpenDocument], client: Client) -> None:
+        self._opened = dict(opened)
+        self._client = client
 
     def uri(self, member: Member) -> str:
         """The address of a file, as the editor has it if it is open."""
         path = Path(member.label)
-        opened = self._state.open.get(path)
+        opened = self._opened.get(path)
         return opened.uri if opened else path.as_uri()
 
     def position(self, member: Member, offset: int) -> lsp.Position:
         """Where a byte of an analysed file is."""
-        opened = self._state.open.get(Path(member.label))
+        opened = self._opened.get(Path(member.label))
         document = member.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
-        row, column = to_position(document, offset, self._encoding)
+        row, column = to_position(document, offset, self._client.encoding)
         return lsp.Position(row, column)
 
     def range(self, member: Member, start: int, end: int) -> lsp.Range:
@@ -62,6 +64,15 @@ class Converter:
     def location(self, place: Place) -> lsp.Location:
         """Where a place is."""
         return lsp.Location(self.uri(place.member), self.range(place.member, place.start, place.end))
+
+    def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
+        """A link from a range to a place: editors show its whole line, and put the cursor on it."""
+        start, end = place.member.document.line_span(place.member.document.row(place.start))
+        whole, name = (
+            self.range(place.member, start, max(end, place.end)),
+            self.range(place.member, place.start, place.end),
+        )
+        return lsp.LocationLink(self.uri(place.member), whole, name, origin)
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """A finding, with its related places."""
@@ -94,6 +105,13 @@ class Converter:
             detail=_detail(symbol),
             children=[self.symbol(member, child) for child in symbol.children] or None,
         )
+
+    def flat_symbols(self, member: Member, symbol: Symbol, container: str | None) -> Iterator[lsp.SymbolInformation]:
+        """An entry of the outline and all below it, for editors that do not take it as a tree."""
+        place = lsp.Location(self.uri(member), self.range(member, symbol.start, symbol.end))
+        yield lsp.SymbolInformation(place, symbol.name, _SYMBOL_KINDS[symbol.kind], container_name=container)
+        for child in symbol.children:
+            yield from self.flat_symbols(member, child, symbol.name)
 
 
 def _detail(symbol: Symbol) -> str:

@@ -1,226 +1,262 @@
-"""The language server: one handler a request, each from a position to plain data and back.
+"""The language server: how a request finds its answer, and what is told without a request.
 
-A handler takes the analysis and the place in it, and then does not wait any more: what it answers from cannot change
-under it. No handler knows anything of dumps, and none takes longer than its feature.
+This much is imported before the editor hears of the server. The engine, which takes longer to import, comes after the
+first answer.
 """
 
+import asyncio
+import gc
 import logging
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
-from pygls.uris import to_fs_path
 
-from xla_lens.features.hints import hints
-from xla_lens.features.hover import hover
-from xla_lens.features.navigation import declaration, definition, type_definition
-from xla_lens.features.references import references
-from xla_lens.features.symbols import document_symbols
-from xla_lens.lsp.convert import Converter
-from xla_lens.lsp.session import DumpSetState, Session
-from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Mention, mention_at
-from xla_lens.model.places import Place
-from xla_lens.render.hover import hover_markdown
-from xla_lens.text.document import Document
-from xla_lens.text.edits import Edit, backward
-from xla_lens.text.positions import Encoding, encode, to_offset
+from xla_lens.lsp.client import Client, client_of
+from xla_lens.lsp.methods import REFRESHES
+from xla_lens.lsp.progress import progress
+from xla_lens.lsp.protocol import Protocol, strict_converter
+from xla_lens.lsp.settings import SECTION, Settings, read_settings
 
-LIMIT: Final = 10_000
-"""Places in one answer, at most."""
+if TYPE_CHECKING:
+    from xla_lens.lsp.requests.context import Context
+    from xla_lens.lsp.session import DumpSetState, Session
 
-SYMBOL_LIMIT: Final = 1_000
-"""Entries below one part of an outline, at most: editors draw all of it at once."""
+logger = logging.getLogger(__name__)
 
-SWITCH_SECONDS: Final = 0.001
-"""How long a thread keeps the interpreter when another wants it."""
+_ASKED_BY_THE_USER: Final = (lsp.TEXT_DOCUMENT_DEFINITION, lsp.TEXT_DOCUMENT_REFERENCES)
+"""Requests after which a message does not come as a surprise."""
 
-DIAGNOSTIC_LIMIT: Final = 1_000
-"""Diagnostics of one file, at most: editors show no more."""
+_LOOK_SECONDS: Final = 1.0
+"""How often the disk is looked at."""
+
+_PART: Final = 1_000
+"""Entries of a partial result."""
 
 
 class XlaLensServer(LanguageServer):
-    """The server and its session."""
+    """The server: its session, what the client can do, and the settings of the user."""
+
+    protocol: Protocol
 
     def __init__(self) -> None:
-        super().__init__("xla-lens", version("xla-lens"), protocol_cls=_Protocol)
-        self.session = Session(self._publish)
+        super().__init__("xla-lens", version("xla-lens"), protocol_cls=Protocol, converter_factory=strict_converter)
+        self.client = Client()
+        self.settings = Settings()
         self._published: dict[Path, set[str]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told: set[tuple[str, str]] = set()
+
+    @cached_property
+    def session(self) -> "Session":
+        """The open documents and their sets."""
+        from xla_lens.lsp.session import Events, Session
+
+        return Session(Events(self._loaded, self._vanished, self._loading))
+
+    # ---------------------------------------------------------------- the life of the server
+
+    def initialize(self, params: lsp.InitializeParams, capabilities: lsp.ServerCapabilities) -> None:
+        """The client has said what it can, and is about to be told what the server can."""
+        self.client = client_of(params.capabilities)
+        self._take_settings(params.initialization_options)
+        if self.client.knows_pulled_diagnostics and not self.client.pulls_diagnostics:
+            # It would show all diagnostics twice.
+            capabilities.diagnostic_provider = None
+
+    def initialized(self) -> None:
+        """The client is ready to be asked."""
+        self.start(asyncio.to_thread(_import_engine))
+        self.start(self.pull_settings())
+        self.start(self._look())
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Starts something that nobody waits for."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Gives up all that is under way."""
+        for task in self._tasks:
+            task.cancel()
+        for state in self.session.sets if self.is_used else ():
+            state.close()
 
     @property
-    def encoding(self) -> Encoding:
-        """The unit of columns that client and server have agreed on."""
-        return Encoding(self.workspace.position_encoding or Encoding.UTF16)
+    def is_used(self) -> bool:
+        """Whether the editor has opened anything yet."""
+        return "session" in vars(self)
 
-    def _publish(self, state: DumpSetState) -> None:
-        """Sends the diagnostics of a set; none for a set without open documents."""
-        convert = Converter(state, self.encoding)
-        diagnostics: dict[str, list[lsp.Diagnostic]] = {opened.uri: [] for opened in state.open.values()}
-        versions = {opened.uri: opened.version for opened in state.open.values()}
-        for finding in state.analysis.findings if state.analysis and state.open else ():
-            found = diagnostics.setdefault(convert.uri(finding.place.member), [])
-            if len(found) < DIAGNOSTIC_LIMIT:
-                found.append(convert.diagnostic(finding))
-        before = self._published.pop(state.key, set())
-        if state.open:
-            self._published[state.key] = set(diagnostics)
-        for uri in sorted(before - diagnostics.keys()):
-            diagnostics[uri] = []
-        for uri, found in diagnostics.items():
-            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, versions.get(uri)))
+    async def _look(self) -> None:
+        editor = self.process_id if self.process_id and _is_alive(self.process_id) else None
+        while editor is None or _is_alive(editor):
+            await asyncio.sleep(_LOOK_SECONDS)
+            if self.is_used:
+                try:
+                    await self.session.look()
+                except Exception:
+                    logger.exception("cannot look at the disk")
+        # It can never say `exit` again.
+        self.protocol.on_exit()
 
+    # ---------------------------------------------------------------- settings
 
-class _Protocol(LanguageServerProtocol):
-    """Keeps documents in the session instead of pygls's workspace, whose documents are too slow for dumps."""
+    async def pull_settings(self) -> None:
+        """Asks the client for the settings of the user."""
+        if self.client.has_settings:
+            wanted = lsp.ConfigurationParams([lsp.ConfigurationItem(section=SECTION)])
+            with suppress(Exception):
+                self.take_settings((await self.workspace_configuration_async(wanted))[0])
 
-    _server: XlaLensServer
+    def take_settings(self, given: Any) -> None:
+        """Follows settings from now on."""
+        before = self.settings
+        self._take_settings(given)
+        if self.settings != before and self.is_used:
+            for state in self.session.sets:
+                self._loaded(state)
 
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        item = params.text_document
-        self._server.session.open(item.uri, _path(item.uri), item.version, Document(encode(item.text)))
+    def _take_settings(self, given: Any) -> None:
+        if isinstance(given, Mapping) and SECTION in given:
+            given = given[SECTION]
+        self.settings, wrong = read_settings(given)
+        for line in wrong:
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, line))
 
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        found = self._server.session.find(uri)
+    # ---------------------------------------------------------------- requests
+
+    async def answer(self, method: str, params: Any) -> Any:
+        """The answer to a request."""
+        from xla_lens.lsp.requests import HANDLERS, Quick, Slow
+
+        handler = HANDLERS[method]
+        if isinstance(handler, Quick | Slow):
+            context = await self._context(method, params)
+            if context is None:
+                return None
+            if isinstance(handler, Quick):
+                result = handler.answer(context, params)
+            else:
+                result = await asyncio.to_thread(handler.answer, context, params)
+        else:
+            result = await handler.answer(self, params)
+        return self._in_parts(getattr(params, "partial_result_token", None), result)
+
+    async def _context(self, method: str, params: Any) -> "Context | None":
+        """What a request is answered from, None for a document that is not open or holds nothing of a dump."""
+        from xla_lens.lsp.requests.context import context_of
+
+        uri = _uri(params)
+        found = self.session.find(uri)
         if found is None:
-            return
-        document, edits = found[1].document, []
-        for change in params.content_changes:
-            text = encode(change.text)
-            start, end = 0, len(document.data)
-            if isinstance(change, lsp.TextDocumentContentChangePartial):
-                start = self._offset(document, change.range.start)
-                end = max(start, self._offset(document, change.range.end))
-            edits.append(Edit(start, end, len(text)))
-            document = document.replaced(start, end, text)
-        self._server.session.change(uri, params.text_document.version, document, edits)
-
-    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        self._server.session.close(params.text_document.uri)
-
-    def _offset(self, document: Document, position: lsp.Position) -> int:
-        return to_offset(document, position.line, position.character, self._server.encoding)
-
-
-def _path(uri: str) -> Path:
-    """The path of a file; an address that is none stands for itself, and nothing is on disk beside it."""
-    return Path(to_fs_path(uri) or uri)
-
-
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What a request is about: a file as it was analysed, and how to convert what is found in it."""
-
-    analysis: Analysis
-    member: Member
-    convert: Converter
-    offset: Callable[[lsp.Position], int]
-
-    def mention(self, position: lsp.Position) -> Mention | None:
-        return mention_at(self.analysis.dump, self.member, self.offset(position))
-
-
-async def _context(server: XlaLensServer, uri: str) -> _Context | None:
-    """The context of a request, None for a document that is not open or holds nothing of a dump."""
-    found = server.session.find(uri)
-    if found is None:
-        return None
-    state, opened = found
-    analysis = await state.analysis_for(opened)
-    member = state.member(opened.path)
-    if analysis is None or member is None:
-        return None
-
-    def offset(position: lsp.Position) -> int:
-        here = to_offset(opened.document, position.line, position.character, server.encoding)
-        return backward(opened.edits, here)
-
-    return _Context(analysis, member, Converter(state, server.encoding), offset)
-
-
-def create_server() -> XlaLensServer:
-    """The server with its handlers, not yet connected to anything."""
-    server = XlaLensServer()
-    server.feature(lsp.TEXT_DOCUMENT_HOVER)(_hover)
-    server.feature(lsp.TEXT_DOCUMENT_DEFINITION)(_navigation(lambda dump, mention: definition(dump, mention, LIMIT)))
-    server.feature(lsp.TEXT_DOCUMENT_DECLARATION)(_navigation(declaration))
-    server.feature(lsp.TEXT_DOCUMENT_TYPE_DEFINITION)(_navigation(type_definition))
-    server.feature(lsp.TEXT_DOCUMENT_REFERENCES)(_references)
-    server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)(_document_symbol)
-    server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)(_inlay_hint)
-    return server
-
-
-def serve(address: tuple[str, int] | None) -> int:
-    """Runs the server, on standard input and output or for one editor that connects to `address`, until it is told to
-    exit or the connection ends; gives the exit status.
-    """
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # Each message passes between threads several times. Beside a load, each pass waits for this long.
-    sys.setswitchinterval(SWITCH_SECONDS)
-    server = create_server()
-    if address:
-        server.start_tcp(*address)
-    else:
-        server.start_io()
-    return 0
-
-
-async def _hover(server: XlaLensServer, params: lsp.HoverParams) -> lsp.Hover | None:
-    context = await _context(server, params.text_document.uri)
-    mention = context.mention(params.position) if context else None
-    if context is None or mention is None:
-        return None
-    markdown = hover_markdown(hover(context.analysis, mention))
-    return lsp.Hover(
-        lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown),
-        context.convert.range(context.member, mention.start, mention.end),
-    )
-
-
-def _navigation(feature: Callable[[DumpSet, Mention], list[Place]]) -> Callable[..., object]:
-    async def handler(server: XlaLensServer, params: lsp.TextDocumentPositionParams) -> list[lsp.Location] | None:
-        context = await _context(server, params.text_document.uri)
-        mention = context.mention(params.position) if context else None
-        if context is None or mention is None:
             return None
-        return [context.convert.location(place) for place in feature(context.analysis.dump, mention)] or None
+        state, path = found
+        if await state.analysis_for(path) is None:
+            return None
+        state.note_answer(method, path)
+        loop = asyncio.get_running_loop()
 
-    return handler
+        def told_cut(what: str) -> None:
+            loop.call_soon_threadsafe(self._tell_cut, method, uri, what)
+
+        return context_of(state, path, self.client, self.settings, told_cut)
+
+    def _in_parts(self, token: lsp.ProgressToken | None, result: Any) -> Any:
+        """A long list in parts, if the client takes them."""
+        if token is None or not isinstance(result, list) or len(result) <= _PART:
+            return result
+        for first in range(0, len(result), _PART):
+            self.send_part(token, result[first : first + _PART])
+        return []
+
+    def send_part(self, token: lsp.ProgressToken, part: Any) -> None:
+        """Sends a part of a result before the rest of it."""
+        self.protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, self.protocol.plain(part)))
+
+    def _tell_cut(self, method: str, uri: str, what: str) -> None:
+        if method in _ASKED_BY_THE_USER:
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, what))
+        elif (method, uri) not in self._told:
+            self._told.add((method, uri))
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{method}, {uri}: {what}"))
+
+    async def ask(self, method: str, params: Any) -> bool:
+        """Asks the client for something; whether it has agreed."""
+        try:
+            await self.protocol.send_request_async(method, params)
+        except Exception as error:
+            logger.info("the client refuses %s: %s", method, error)
+            return False
+        return True
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """What goes wrong is logged where it is caught. The user is not to be disturbed."""
+
+    # ---------------------------------------------------------------- what happens in the session
+
+    @asynccontextmanager
+    async def _loading(self, state: "DumpSetState") -> AsyncIterator[None]:
+        async with progress(self, f"Reading {state.key.name}"):
+            yield
+
+    def _vanished(self, _state: "DumpSetState", paths: list[Path]) -> None:
+        names = ", ".join(path.name for path in paths)
+        text = f"{names}: no longer on disk. XLA Lens goes on with what is left of the dump."
+        self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
+
+    def _loaded(self, state: "DumpSetState") -> None:
+        from xla_lens.lsp.diagnostics import diagnostics_of
+
+        if not self.client.pulls_diagnostics:
+            found = diagnostics_of(state, self.client, self.settings)
+            versions = {opened.uri: opened.version for opened in state.open.values()}
+            gone = self._published.pop(state.key, set()) - found.keys()
+            if state.open:
+                self._published[state.key] = set(found)
+            for uri, diagnostics in (*((uri, []) for uri in sorted(gone)), *found.items()):
+                self.text_document_publish_diagnostics(
+                    lsp.PublishDiagnosticsParams(uri, diagnostics, versions.get(uri))
+                )
+        for method in state.outdated():
+            if REFRESHES.get(method) in self.client.refreshes:
+                self.start(self._refresh(REFRESHES[method]))
+
+    async def _refresh(self, method: str) -> None:
+        await self.ask(method, None)
 
 
-async def _references(server: XlaLensServer, params: lsp.ReferenceParams) -> list[lsp.Location] | None:
-    context = await _context(server, params.text_document.uri)
-    mention = context.mention(params.position) if context else None
-    if context is None or mention is None:
-        return None
-    places = references(context.analysis.dump, mention.target, LIMIT)
-    return [context.convert.location(place) for place in places]
+def _import_engine() -> None:
+    import xla_lens.lsp.requests
+    import xla_lens.lsp.session  # noqa: F401
+
+    # What has been imported stays. The garbage collector need not look at it each time.
+    gc.freeze()
 
 
-async def _document_symbol(server: XlaLensServer, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol] | None:
-    context = await _context(server, params.text_document.uri)
-    if context is None:
-        return None
-    symbols = document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT)
-    return [context.convert.symbol(context.member, symbol) for symbol in symbols]
+def _is_alive(process_id: int) -> bool:
+    if os.name != "posix":
+        # There a signal that only asks would end the process.
+        return True
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
-async def _inlay_hint(server: XlaLensServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
-    context = await _context(server, params.text_document.uri)
-    if context is None:
-        return None
-    start, end = context.offset(params.range.start), context.offset(params.range.end)
-    found = hints(context.analysis, context.member, start, end, LIMIT)
-    return [context.convert.hint(context.member, hint) for hint in found]
+def _uri(params: Any) -> str:
+    """The document that a request is about. What was found before names it in its data."""
+    document = getattr(params, "text_document", None)
+    if document is not None:
+        return str(document.uri)
+    data = getattr(getattr(params, "item", params), "data", None)
+    return str(data.get("uri", "")) if isinstance(data, Mapping) else ""

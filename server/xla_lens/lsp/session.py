@@ -1,19 +1,20 @@
 """What the server knows: the documents that the editor has open, and the dump sets that they belong to.
 
 The only mutable state of the server. Only the event loop touches it. A set is loaded in a worker thread; while an edit
-is worked in, requests are answered from the last analysis, with places carried over the edits.
+is worked in, requests are answered from the last analysis, with places carried over the edits. What lies on disk is
+looked at again and again: a set that has changed there is loaded again.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import LoadedFile, NotADump, SetFiles, find_set, load_files
+from xla_lens.files import LoadedFile, NotADump, SetFiles, Stamp, find_set, load_files, stamps
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import Member, kind_of_content
 from xla_lens.syntax.file_names import MemberKind, split_name
@@ -29,8 +30,11 @@ _SHORT: Final = 0.2
 _LONGEST_PAUSE: Final = 2.0
 """Seconds after an edit until a set is loaded again, at most."""
 
+_VISITED: Final = 2
+"""Sets without an open document that are kept for what is asked next."""
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class OpenDocument:
     """A document that the editor has open. `edits` are those since `analysed`, the text that the last analysis is of;
     None if there is none of it.
@@ -41,7 +45,7 @@ class OpenDocument:
     version: int
     document: Document
     analysed: Document | None = None
-    edits: list[Edit] = field(default_factory=list)
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -53,15 +57,30 @@ class _Job:
     is_cancelled: bool = False
 
 
-class DumpSetState:
-    """A dump set with open documents."""
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Who is told of what happens. `loaded` is called when a set was loaded, and when it was closed: then it has no
+    open documents any more; `vanished` when files of a set are gone; `loading` is around each load.
+    """
 
-    def __init__(self, key: Path, publish: "Callable[[DumpSetState], None]") -> None:
+    loaded: Callable[["DumpSetState"], None]
+    vanished: Callable[["DumpSetState", list[Path]], None]
+    loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]]
+
+
+class DumpSetState:
+    """A dump set that the editor shows something of. `path` is one of its files, and `key` tells it from others."""
+
+    def __init__(self, key: Path, path: Path, events: Events) -> None:
         self.key = key
+        self.path = path
         self.open: dict[Path, OpenDocument] = {}
         self.analysis: Analysis | None = None
-        self._publish = publish
+        self._answered: dict[str, set[Path]] = {}
+        self._outdated: set[str] = set()
+        self._events = events
         self._files: dict[Path, LoadedFile] = {}
+        self._seen: dict[Path, Stamp] = {}
         self._is_stale = False
         self._hurry = asyncio.Event()
         self._job: _Job | None = None
@@ -70,16 +89,17 @@ class DumpSetState:
 
     def add(self, opened: OpenDocument) -> None:
         """The editor has opened a document of the set. One that stands on disk just so is known already."""
-        self.open[opened.path] = opened
         known = self._files.get(opened.path)
         if known and known.member.document.data == opened.document.data:
-            opened.document = opened.analysed = known.member.document
-            self._publish(self)
+            document = known.member.document
+            self.open[opened.path] = replace(opened, document=document, analysed=document)
+            self._events.loaded(self)
         else:
+            self.open[opened.path] = opened
             self.reload()
 
     def reload(self) -> None:
-        """Loads the set again, now that a document has changed."""
+        """Loads the set again, now that something has changed."""
         self._is_stale = True
         if self._job:
             self._job.is_cancelled = True
@@ -93,19 +113,55 @@ class DumpSetState:
         if self._task:
             self._task.cancel()
 
-    async def analysis_for(self, opened: OpenDocument) -> Analysis | None:
-        """The analysis to answer from: that of the text as it is now, if that does not take long or if there is no
-        other; else the last one. None if there is none.
+    async def analysis_for(self, path: Path) -> Analysis | None:
+        """The analysis to answer from for a file: that of the text as it is now, if that does not take long or if there
+        is no other; else the last one. None if there is none.
         """
-        if self._task and not self._task.done() and (opened.analysed is None or self._seconds < _SHORT):
+        opened = self.open.get(path)
+        is_known = opened.analysed is not None if opened else self.analysis is not None
+        if self._seconds < _SHORT or not is_known:
+            await self.settled()
+            opened = self.open.get(path)
+        return self.analysis if not opened or opened.analysed else None
+
+    async def settled(self) -> None:
+        """Waits until the analysis is that of the texts as they are now."""
+        if self._task and not self._task.done():
             self._hurry.set()
             await asyncio.shield(self._task)
-        return self.analysis if opened.analysed else None
+
+    def note_answer(self, method: str, path: Path) -> None:
+        """A request about a file is answered from the analysis as it is now."""
+        if self._task and not self._task.done():
+            self._outdated.add(method)
+        else:
+            self._answered.setdefault(method, set()).add(path)
+
+    def outdated(self) -> set[str]:
+        """The requests that were answered from what has changed since, but for those that an editor makes again
+        because it has itself changed the document that they are about. They are told once.
+        """
+        found, self._outdated = self._outdated, set()
+        return found
 
     def member(self, path: Path) -> Member | None:
         """A file of the set as it was analysed."""
         loaded = self._files.get(path)
         return loaded.member if loaded else None
+
+    async def look(self) -> None:
+        """Loads the set again if its files have changed on disk, once they do not change any more."""
+        texts = {path: opened.document for path, opened in self.open.items()}
+        found = await asyncio.to_thread(lambda: stamps(_set_files(self.path, texts)))
+        known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
+        on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
+        is_still, self._seen = on_disk == self._seen, on_disk
+        if self._task and not self._task.done():
+            return
+        if self.analysis and is_still and on_disk != known:
+            if gone := sorted(known.keys() - found.keys()):
+                self._events.vanished(self, gone)
+            self.reload()
 
     async def _load_until_fresh(self) -> None:
         while self._is_stale:
@@ -118,7 +174,8 @@ class DumpSetState:
             )
             started = time.monotonic()
             try:
-                files, analysis = await asyncio.to_thread(_load, job, self._files)
+                async with self._events.loading(self):
+                    files, analysis = await asyncio.to_thread(_load, self.path, job, self._files)
             except Cancelled:
                 continue
             except Exception:
@@ -128,11 +185,14 @@ class DumpSetState:
                 self._job = None
             self._seconds = time.monotonic() - started
             self._files, self.analysis = files, analysis
+            changed = {path for path, opened in self.open.items() if opened.analysed is not job.texts.get(path)}
+            self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
+            self._answered.clear()
             for path, opened in self.open.items():
                 if path in job.texts and path in files:
-                    opened.analysed = job.texts[path]
-                    del opened.edits[: job.edits[path]]
-            self._publish(self)
+                    edits = opened.edits[job.edits[path] :]
+                    self.open[path] = replace(opened, analysed=job.texts[path], edits=edits)
+            self._events.loaded(self)
 
     async def _pause(self) -> None:
         """Waits for more edits for as long as a load takes: typing should not start one load after another."""
@@ -142,56 +202,83 @@ class DumpSetState:
 
 
 class Session:
-    """All open documents and their sets. `publish` is called when a set has been loaded, and when it is closed: then it
-    has no open documents any more.
-    """
+    """All open documents and their sets."""
 
-    def __init__(self, publish: Callable[[DumpSetState], None]) -> None:
-        self._publish = publish
+    def __init__(self, events: Events) -> None:
+        self._events = events
         self._sets: dict[Path, DumpSetState] = {}
-        self._opened: dict[str, tuple[DumpSetState, OpenDocument]] = {}
+        self._opened: dict[str, tuple[DumpSetState, Path]] = {}
+        self._visited: dict[Path, DumpSetState] = {}
+
+    @property
+    def sets(self) -> list[DumpSetState]:
+        """The sets that have open documents."""
+        return list(self._sets.values())
 
     def open(self, uri: str, path: Path, version: int, document: Document) -> None:
         """The editor has opened a document. Two addresses may be spellings of one: they share the document."""
         self.close(uri)
-        shared = next((pair for pair in self._opened.values() if pair[1].path == path), None)
+        shared = next((pair for pair in self._opened.values() if pair[1] == path), None)
         if shared:
             self._opened[uri] = shared
-            before = shared[1].document.data
+            before = shared[0].open[path].document.data
             if document.data != before:
                 self.change(uri, version, document, [Edit(0, len(before), len(document.data))])
             return
         key = _key(path, document)
-        state = self._sets.setdefault(key, DumpSetState(key, self._publish))
-        opened = OpenDocument(uri, path, version, document)
-        self._opened[uri] = state, opened
-        state.add(opened)
+        state = self._sets.get(key) or self._visited.pop(key, None) or DumpSetState(key, path, self._events)
+        self._sets[key] = state
+        self._opened[uri] = state, path
+        state.add(OpenDocument(uri, path, version, document))
 
     def change(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
         """The editor has changed an open document; `edits` say where."""
-        state, opened = self._opened[uri]
-        opened.version, opened.document = version, document
-        opened.edits += edits
+        state, path = self._opened[uri]
+        opened = state.open[path]
+        state.open[path] = replace(opened, version=version, document=document, edits=(*opened.edits, *edits))
         state.reload()
 
     def close(self, uri: str) -> None:
         """The editor has closed a document: what is on disk counts again."""
         if uri not in self._opened:
             return
-        state, opened = self._opened.pop(uri)
-        if any(other is opened for _, other in self._opened.values()):
+        state, path = self._opened.pop(uri)
+        if (state, path) in self._opened.values():
             return
-        state.open.pop(opened.path, None)
+        state.open.pop(path)
         if state.open:
             state.reload()
         else:
             del self._sets[state.key]
             state.close()
-            self._publish(state)
+            self._events.loaded(state)
 
-    def find(self, uri: str) -> tuple[DumpSetState, OpenDocument] | None:
-        """An open document and its set, None if it is not open."""
+    def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
+        """The set of an open document and its path, None if it is not open."""
         return self._opened.get(uri)
+
+    def find_set(self, path: Path) -> DumpSetState | None:
+        """The set that has a file and some open document, None if there is none."""
+        return next((state for state in self._sets.values() if path in state.open or state.member(path)), None)
+
+    def visit(self, path: Path) -> DumpSetState:
+        """The set of a file that is not open, as it is on disk. The last few of them are kept."""
+        stem, kind = split_name(path.name)
+        key = path.parent / stem if kind else path
+        state = self._sets.get(key) or self._visited.pop(key, None)
+        if state is None:
+            state = DumpSetState(key, path, self._events)
+            state.reload()
+        if key not in self._sets:
+            self._visited[key] = state
+            while len(self._visited) > _VISITED:
+                self._visited.pop(next(iter(self._visited))).close()
+        return state
+
+    async def look(self) -> None:
+        """Looks what has changed on disk."""
+        for state in (*self._sets.values(), *self._visited.values()):
+            await state.look()
 
 
 def _key(path: Path, document: Document) -> Path:
@@ -202,13 +289,20 @@ def _key(path: Path, document: Document) -> Path:
     return path
 
 
-def _load(job: _Job, known: Mapping[Path, LoadedFile]) -> tuple[dict[Path, LoadedFile], Analysis]:
-    """Loads the set of some open documents; runs in a worker thread."""
-    path = min(job.texts, key=lambda path: split_name(path.name)[1] is None)
+def _set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
+    """The files of the set of a file, some of which are open; runs in a worker thread."""
+    # A name that tells what a file holds leads to its siblings.
+    path = min(texts or [path], key=lambda path: split_name(path.name)[1] is None)
     try:
-        files = find_set(path, job.texts)
+        return find_set(path, texts)
     except NotADump:
-        kind = kind_of_content(job.texts[path].data)
-        files = SetFiles(path, {} if kind is MemberKind.HLO else {MemberKind.BUFFER_ASSIGNMENT: path})
-    loaded = load_files(files, job.texts, known, lambda: job.is_cancelled)
+        kind = kind_of_content(texts[path].data) if path in texts else None
+        return SetFiles(path, {} if kind is MemberKind.HLO else {MemberKind.BUFFER_ASSIGNMENT: path})
+    except OSError:
+        return SetFiles(path, {})
+
+
+def _load(path: Path, job: _Job, known: Mapping[Path, LoadedFile]) -> tuple[dict[Path, LoadedFile], Analysis]:
+    """Loads the set of a file, with the texts of some open documents; runs in a worker thread."""
+    loaded = load_files(_set_files(path, job.texts), job.texts, known, lambda: job.is_cancelled)
     return loaded, analyse(file.member for file in loaded.values())

@@ -25,6 +25,8 @@ _MOST_INTERVALS: Final = 4
 _LONGEST_SHAPE: Final = 160
 _LONGEST_NAME: Final = 200
 _BARS: Final = " ▁▂▃▄▅▆▇█"
+_MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
+"""What is inline code, and what makes text bold."""
 _MISSING: Final = {
     MemberKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
     MemberKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
@@ -46,6 +48,12 @@ def hover_markdown(facts: Hover) -> str:
         case PeakFacts():
             lines = _peak(facts)
     return "\n".join(lines)
+
+
+def hover_text(facts: Hover) -> str:
+    """A hover for editors that show text as it is."""
+    lines = (line for line in hover_markdown(facts).split("\n") if not line.startswith("|--"))
+    return "\n".join(_MARKS.sub(r"\3", line).strip("| ").replace(" | ", "  ") for line in lines)
 
 
 def code(text: str) -> str:

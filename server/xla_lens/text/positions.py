@@ -4,20 +4,11 @@ The Language Server Protocol lets client and server agree on the unit. All three
 character, so no text is decoded here; a document is UTF-8, in which a lone surrogate that a client sent may stand.
 """
 
-from enum import StrEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.text.document import Document
-
-
-class Encoding(StrEnum):
-    """The unit of columns; the values are the protocol's."""
-
-    UTF8 = "utf-8"
-    UTF16 = "utf-16"
-    UTF32 = "utf-32"
+from xla_lens.text.encoding import Encoding
 
 
 def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[int, int]:

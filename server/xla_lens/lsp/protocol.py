@@ -1,0 +1,199 @@
+"""The protocol as its specification has it, where pygls is more lenient or says nothing at all.
+
+Each request gets exactly one answer, and what is wrong with a message is told with the code of the specification.
+
+pygls still finds and runs the handlers. Documents are kept in the session instead of pygls's workspace, whose documents
+are too slow for dumps.
+"""
+
+import logging
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from cattrs import Converter
+from lsprotocol import types as lsp
+from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+
+from xla_lens.lsp.transport import Malformed
+
+if TYPE_CHECKING:
+    from xla_lens.lsp.server import XlaLensServer
+
+logger = logging.getLogger(__name__)
+
+_NOT_INITIALIZED: Final = -32002
+"""ServerNotInitialized, which lsprotocol has no place for among the codes that it takes."""
+
+
+class Protocol(LanguageServerProtocol):
+    """What is received and sent. `exit_status` is what the process has to end with, once `on_exit` was called."""
+
+    _server: "XlaLensServer"
+
+    def __init__(self, server: "XlaLensServer", converter: Converter) -> None:
+        super().__init__(server, converter)
+        self.exit_status = 1
+        self.on_exit: Callable[[], None] = lambda: None
+        self._is_initialized = False
+
+    # ---------------------------------------------------------------- messages
+
+    def receive(self, message: Any) -> None:
+        """Handles a message of the client: any JSON."""
+        if not isinstance(message, dict) or message.get("jsonrpc") != self.VERSION:
+            number = message.get("id") if isinstance(message, dict) else None
+            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "not a message of JSON-RPC 2.0")
+        elif "method" not in message:
+            self._receive_response(message)
+        elif not isinstance(message["method"], str):
+            self._refuse(message.get("id"), lsp.ErrorCodes.InvalidRequest, "the method is no string")
+        elif "id" not in message:
+            self._receive_notification(message)
+        elif not _is_id(message["id"]):
+            self._refuse(None, lsp.ErrorCodes.InvalidRequest, "the id is neither a number nor a string")
+        else:
+            self._receive_request(message)
+
+    def plain(self, value: Any) -> Any:
+        """A value of the protocol's types as JSON."""
+        return self._converter.unstructure(value)
+
+    def refuse(self, malformed: Malformed) -> None:
+        """Answers to what is no message."""
+        self._refuse(None, lsp.ErrorCodes.ParseError, str(malformed))
+
+    def _receive_request(self, message: dict[str, Any]) -> None:
+        number, method = message["id"], message["method"]
+        if self._shutdown:
+            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "the server is shutting down")
+        elif not self._is_initialized and method != lsp.INITIALIZE:
+            self._refuse(number, _NOT_INITIALIZED, "the first request has to be `initialize`")
+        elif self._is_initialized and method == lsp.INITIALIZE:
+            self._refuse(number, lsp.ErrorCodes.InvalidRequest, "the server is initialized already")
+        elif method not in self.fm.builtin_features and method not in self.fm.features:
+            self._refuse(number, lsp.ErrorCodes.MethodNotFound, f"no such method: {method}")
+        else:
+            try:
+                request = self._structure(message)
+            except Exception as error:
+                self._refuse(number, lsp.ErrorCodes.InvalidParams, f"invalid parameters of {method}: {_first(error)}")
+                return
+            self._is_initialized = True
+            self.handle_message(request)
+
+    def _receive_notification(self, message: dict[str, Any]) -> None:
+        method = message["method"]
+        if method != lsp.EXIT and (not self._is_initialized or self._shutdown):
+            return
+        is_known = method in self.fm.builtin_features or method in self.fm.features or method == lsp.CANCEL_REQUEST
+        if not is_known:
+            return
+        try:
+            notification = self._structure(message)
+        except Exception as error:
+            # A notification has no answer.
+            logger.warning("ignored: invalid parameters of %s: %s", method, _first(error))
+            return
+        self.handle_message(notification)
+
+    def _receive_response(self, message: dict[str, Any]) -> None:
+        number = message.get("id")
+        if not _is_id(number) or number not in self._request_futures:
+            return
+        error = message.get("error")
+        try:
+            if error is None:
+                self._handle_response(number, self._converter.structure(message, self._result_types.pop(number)).result)
+            else:
+                self._handle_response(number, None, self._converter.structure(error, lsp.ResponseError))
+        except Exception as wrong:
+            if future := self._request_futures.pop(number, None):
+                future.set_exception(wrong)
+
+    def _structure(self, message: dict[str, Any]) -> Any:
+        message_type = self.get_message_type(message["method"])
+        if message_type is None:
+            raise ValueError("no such method")
+        return self._converter.structure(message, message_type)
+
+    def _refuse(self, number: Any, code: int, reason: str) -> None:
+        logger.info("refused: %s", reason)
+        # As it stands in the specification, and not as an object of lsprotocol, which has no place for all codes.
+        error = {"code": int(code), "message": reason}
+        self._send_data({"jsonrpc": self.VERSION, "id": number if _is_id(number) else None, "error": error})
+
+    # ---------------------------------------------------------------- the life of a server
+
+    @lsp_method(lsp.INITIALIZE)
+    def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, lsp.InitializeResult]:
+        """Says what the server can."""
+        result: lsp.InitializeResult = yield from super().lsp_initialize(params)
+        self._server.initialize(params, result.capabilities)
+        return result
+
+    @lsp_method(lsp.INITIALIZED)
+    def lsp_initialized(self, *_params: Any) -> None:
+        """The client has read what the server can."""
+        self._server.initialized()
+
+    @lsp_method(lsp.EXIT)
+    def lsp_exit(self, *_params: Any) -> None:  # type: ignore[override]  # pygls takes functions, too
+        """Ends the server; without a `shutdown` before it that is an error."""
+        self.exit_status = 0 if self._shutdown else 1
+        self.on_exit()
+
+    @lsp_method(lsp.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(  # type: ignore[override]  # pygls takes coroutines, too
+        self, params: lsp.ExecuteCommandParams
+    ) -> Any:
+        """Runs a command."""
+        return await self._server.answer(lsp.WORKSPACE_EXECUTE_COMMAND, params)
+
+    # ---------------------------------------------------------------- documents
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        """The editor has opened a document."""
+        from xla_lens.lsp.sync import did_open
+
+        did_open(self._server.session, params)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """The editor has changed a document."""
+        from xla_lens.lsp.sync import did_change
+
+        did_change(self._server.session, params, self._server.client.encoding)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        """The editor has closed a document."""
+        from xla_lens.lsp.sync import did_close
+
+        did_close(self._server.session, params)
+
+
+def strict_converter() -> Converter:
+    """A converter for which a number is no text and a text no number; that of pygls makes one of the other."""
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+    converter.register_structure_hook_func(lambda wanted: wanted in (str, int, float, bool), _only)
+    return converter
+
+
+def _only(value: Any, wanted: type) -> Any:
+    if isinstance(value, wanted) and isinstance(value, bool) == (wanted is bool):
+        return value
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(f"{type(value).__name__} instead of {wanted.__name__}")
+
+
+def _is_id(number: Any) -> bool:
+    return isinstance(number, (int, str)) and not isinstance(number, bool)
+
+
+def _first(error: BaseException) -> str:
+    """What is wrong, without the tree of errors around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

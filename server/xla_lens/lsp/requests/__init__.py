@@ -1,0 +1,49 @@
+"""The requests that an editor can make, and how each is answered.
+
+Quick ones are answered on the event loop: they take less time than a thread takes to start. The others run in a worker
+thread. Both are functions of a snapshot and the parameters of the request. What is about no document is a coroutine on
+the event loop, which keeps its threads itself.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.requests import documents, positions
+from xla_lens.lsp.requests.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """Answered at once."""
+
+    answer: Callable[[Context, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Answered from a worker thread."""
+
+    answer: Callable[[Context, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """About no document, or not about one only: a coroutine of the server and the parameters."""
+
+    answer: Callable[[Any, Any], Coroutine[Any, Any, Any]]
+
+
+Handler: TypeAlias = Quick | Slow | Wide
+
+HANDLERS: Final[Mapping[str, Handler]] = {
+    lsp.TEXT_DOCUMENT_HOVER: Quick(positions.show_hover),
+    lsp.TEXT_DOCUMENT_DEFINITION: Quick(positions.go_to_definition),
+    lsp.TEXT_DOCUMENT_DECLARATION: Quick(positions.go_to_declaration),
+    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(positions.go_to_type_definition),
+    lsp.TEXT_DOCUMENT_REFERENCES: Slow(positions.find_references),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: Quick(documents.show_hints),
+}

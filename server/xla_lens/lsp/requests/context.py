@@ -1,0 +1,62 @@
+"""What a request about a document is answered from: a snapshot that does not change under it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.client import Client
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.settings import Settings
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import Member
+from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.text.edits import backward
+from xla_lens.text.positions import to_offset
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The file as it was analysed, and how to convert what is found in it. `offset` gives the byte of it at a position
+    in the text that the editor has now; `told_cut` is to be called where an answer does not have all that there is.
+    """
+
+    uri: str
+    analysis: Analysis
+    member: Member
+    convert: Converter
+    offset: Callable[[lsp.Position], int]
+    client: Client
+    settings: Settings
+    told_cut: Callable[[str], None]
+
+    def mention(self, position: lsp.Position) -> Mention | None:
+        """What is mentioned at a position, None if nothing is."""
+        return mention_at(self.analysis.dump, self.member, self.offset(position))
+
+    def cut(self, found: list[_T], limit: int, what: str) -> list[_T]:
+        """At most `limit` of what was found, which holds one more if there is more; then the user is told."""
+        if len(found) > limit:
+            self.told_cut(f"more than {limit:,} {what}: the first {limit:,} are shown")
+        return found[:limit]
+
+
+def context_of(
+    state: DumpSetState, path: Path, client: Client, settings: Settings, told_cut: Callable[[str], None]
+) -> Context | None:
+    """The context of requests about a file of a set that was analysed, None if it was not read."""
+    member, opened = state.member(path), state.open.get(path)
+    if state.analysis is None or member is None:
+        return None
+
+    def offset(position: lsp.Position) -> int:
+        document, edits = (opened.document, opened.edits) if opened else (member.document, ())
+        return backward(edits, to_offset(document, position.line, position.character, client.encoding))
+
+    uri = opened.uri if opened else path.as_uri()
+    return Context(uri, state.analysis, member, Converter(state.open, client), offset, client, settings, told_cut)

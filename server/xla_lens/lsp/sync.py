@@ -1,0 +1,49 @@
+"""Text document synchronisation: what the editor opens, changes and closes, as documents of the session."""
+
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls.uris import to_fs_path
+
+from xla_lens.lsp.session import Session
+from xla_lens.text.document import Document
+from xla_lens.text.edits import Edit
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import encode, to_offset
+
+
+def path_of(uri: str) -> Path:
+    """The path of a file; an address that is none stands for itself, and nothing is on disk beside it."""
+    return Path(to_fs_path(uri) or uri)
+
+
+def did_open(session: Session, params: lsp.DidOpenTextDocumentParams) -> None:
+    """The editor has opened a document."""
+    item = params.text_document
+    session.open(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
+
+
+def did_change(session: Session, params: lsp.DidChangeTextDocumentParams, encoding: Encoding) -> None:
+    """The editor has changed a document. Changes of one that is not open are of no interest."""
+    uri = params.text_document.uri
+    found = session.find(uri)
+    if found is None:
+        return
+    document, edits = found[0].open[found[1]].document, []
+    for change in params.content_changes:
+        text = encode(change.text)
+        start, end = 0, len(document.data)
+        if isinstance(change, lsp.TextDocumentContentChangePartial):
+            start, end = (
+                to_offset(document, position.line, position.character, encoding)
+                for position in (change.range.start, change.range.end)
+            )
+            end = max(start, end)
+        edits.append(Edit(start, end, len(text)))
+        document = document.replaced(start, end, text)
+    session.change(uri, params.text_document.version, document, edits)
+
+
+def did_close(session: Session, params: lsp.DidCloseTextDocumentParams) -> None:
+    """The editor has closed a document."""
+    session.close(params.text_document.uri)

@@ -1,0 +1,11 @@
+"""The units in which editors count columns."""
+
+from enum import StrEnum
+
+
+class Encoding(StrEnum):
+    """The unit of columns; the values are the protocol's."""
+
+    UTF8 = "utf-8"
+    UTF16 = "utf-16"
+    UTF32 = "utf-32"
