@@ -6,6 +6,7 @@ looked at again and again: a set that has changed there is loaded again.
 """
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
 
 logger = logging.getLogger(__name__)
+
+_GENERATIONS: Final = itertools.count(1)
 
 _SHORT: Final = 0.2
 """Seconds: a set that loads as quickly is waited for; of others the last analysis answers."""
@@ -69,13 +72,16 @@ class Events:
 
 
 class DumpSetState:
-    """A dump set that the editor shows something of. `path` is one of its files, and `key` tells it from others."""
+    """A dump set that the editor shows something of. `path` is one of its files, and `key` tells it from others;
+    `generation` tells its analysis from all others.
+    """
 
     def __init__(self, key: Path, path: Path, events: Events) -> None:
         self.key = key
         self.path = path
         self.open: dict[Path, OpenDocument] = {}
         self.analysis: Analysis | None = None
+        self.generation = 0
         self._answered: dict[str, set[Path]] = {}
         self._outdated: set[str] = set()
         self._events = events
@@ -185,6 +191,7 @@ class DumpSetState:
                 self._job = None
             self._seconds = time.monotonic() - started
             self._files, self.analysis = files, analysis
+            self.generation = next(_GENERATIONS)
             changed = {path for path, opened in self.open.items() if opened.analysed is not job.texts.get(path)}
             self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
             self._answered.clear()

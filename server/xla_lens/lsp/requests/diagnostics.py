@@ -1,0 +1,61 @@
+"""Diagnostics for editors that ask for them: of a document, and of all that is open."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from lsprotocol import types as lsp
+
+from xla_lens.lsp.diagnostics import diagnostics_of
+from xla_lens.lsp.session import DumpSetState
+
+if TYPE_CHECKING:
+    from xla_lens.lsp.server import XlaLensServer
+
+_Report: TypeAlias = lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport
+_WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.WorkspaceUnchangedDocumentDiagnosticReport
+
+
+async def of_document(server: "XlaLensServer", params: lsp.DocumentDiagnosticParams) -> _Report:
+    """The diagnostics of an open document."""
+    uri = params.text_document.uri
+    found = server.session.find(uri)
+    if found is None:
+        return lsp.RelatedFullDocumentDiagnosticReport([])
+    state, path = found
+    if lsp.WORKSPACE_DIAGNOSTIC_REFRESH in server.client.refreshes:
+        await state.analysis_for(path)
+    else:
+        # It cannot be told that there is something new.
+        await state.settled()
+    state.note_answer(lsp.TEXT_DOCUMENT_DIAGNOSTIC, path)
+    result = _result_id(server, state, uri)
+    if result == params.previous_result_id:
+        return lsp.RelatedUnchangedDocumentDiagnosticReport(result)
+    diagnostics = diagnostics_of(state, server.client, server.settings)
+    return lsp.RelatedFullDocumentDiagnosticReport(diagnostics.get(uri, []), result_id=result)
+
+
+async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
+    """The diagnostics of all files of the sets that are open."""
+    before = {previous.uri: previous.value for previous in params.previous_result_ids}
+    reports = {report.uri: report for state in server.session.sets for report in _of_set(server, state, before)}
+    # Of what was closed since nothing is told any more.
+    for uri in before.keys() - reports.keys():
+        reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
+    return lsp.WorkspaceDiagnosticReport(list(reports.values()))
+
+
+def _of_set(server: "XlaLensServer", state: DumpSetState, before: dict[str, str]) -> Iterator[_WorkspaceReport]:
+    versions = {opened.uri: opened.version for opened in state.open.values()}
+    for uri, diagnostics in diagnostics_of(state, server.client, server.settings).items():
+        result, version = _result_id(server, state, uri), versions.get(uri)
+        if before.get(uri) == result:
+            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result, version)
+        else:
+            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result)
+
+
+def _result_id(server: "XlaLensServer", state: DumpSetState, uri: str) -> str:
+    """What tells that the diagnostics of a document are still the same."""
+    version = next((opened.version for opened in state.open.values() if opened.uri == uri), 0)
+    return f"{state.generation}.{version}.{hash(server.settings):x}"

@@ -1,0 +1,48 @@
+"""The settings that editors send, nested or flat, right or wrong."""
+
+import pytest
+
+from xla_lens.lsp.settings import Settings, read_settings
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, Settings()),
+        ({}, Settings()),
+        ({"inlayHints": {"enable": False}}, Settings(inlay_hints=False)),
+        ({"inlayHints.enable": False}, Settings(inlay_hints=False)),
+        ({"codeLens": {"enable": False}, "references": {"limit": 7}}, Settings(code_lenses=False, place_limit=7)),
+        (
+            {"diagnostics": {"maxPeak": "16GiB", "maxReserved": "1.5 MiB", "ignore": ["peak-understated"]}},
+            Settings(max_peak=16 << 30, max_reserved=3 << 19, ignored_codes=frozenset({"peak-understated"})),
+        ),
+        ({"diagnostics": {"maxPeak": None, "workspace": True}}, Settings(checks_workspace=True)),
+        ({"python": {"path": "/usr/bin/python3"}, "trace": {"server": "off"}}, Settings()),
+    ],
+)
+def test_settings_that_are_right(given: object, expected: Settings) -> None:
+    assert read_settings(given) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ([], "the settings of xla-lens are no object"),
+        ({"inlayHints": {"enable": "no"}}, "xla-lens.inlayHints.enable is true or false"),
+        ({"references": {"limit": 0}}, "xla-lens.references.limit is a number from 1"),
+        ({"references": {"limit": True}}, "xla-lens.references.limit is a number from 1"),
+        ({"diagnostics": {"maxPeak": 16}}, 'xla-lens.diagnostics.maxPeak is a size such as "16GiB"'),
+        ({"diagnostics": {"maxPeak": "much"}}, 'xla-lens.diagnostics.maxPeak is a size such as "16GiB"'),
+        ({"diagnostics": {"ignore": "syntax"}}, "xla-lens.diagnostics.ignore is a list of codes"),
+        ({"diagnostics": {"ignore": ["sintax"]}}, "xla-lens.diagnostics.ignore has codes that there are not: sintax"),
+    ],
+)
+def test_settings_that_are_wrong_are_told_and_count_as_not_given(given: object, told: str) -> None:
+    assert read_settings(given) == (Settings(), [told])
+
+
+def test_one_wrong_setting_leaves_the_others() -> None:
+    settings, wrong = read_settings({"inlayHints": {"enable": 1}, "codeLens": {"enable": False}})
+    assert settings == Settings(code_lenses=False)
+    assert len(wrong) == 1
