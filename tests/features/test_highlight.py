@@ -168,7 +168,7 @@ def test_real_dumps(path: Path) -> None:
 
 @on_all_dumps(_check_all)
 def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
-    assert min(of_all_dumps.values()) > 20
+    assert min(of_all_dumps.values()) > 10
 
 
 def test_damaged_dumps() -> None:

@@ -85,7 +85,9 @@ class Mention:
 
 
 def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
-    """What the text at a byte of a file means. A place right behind a word counts as the word."""
+    """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of a
+    row that tells of one thing only.
+    """
     finders: list[Callable[[DumpSet, int], Mention | None]] = []
     if member is dump.assignment:
         finders += [_in_allocation, _in_slice]
