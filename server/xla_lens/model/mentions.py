@@ -85,8 +85,8 @@ class Mention:
 
 
 def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
-    """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of a
-    row that tells of one thing only.
+    """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of
+    a row that tells of one thing only.
     """
     finders: list[Callable[[DumpSet, int], Mention | None]] = []
     if member is dump.assignment:
