@@ -11,7 +11,7 @@ from typing import Any, Final
 from xla_lens.cli.sets import load_sets, size_of
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, LiveSet, Part, Report, ReportOptions, SpaceReport
-from xla_lens.render.report import report_text
+from xla_lens.render.report import report_markdown, report_text
 
 _TOP: Final = 20
 _WIDTH_OF_FILES: Final = 200
@@ -27,10 +27,10 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         epilog=f"parts: {', '.join(Part)}; without --part all but {Part.CURVE} and {Part.BIOGRAPHY}",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--output-format", choices=("text", "markdown", "json"), default="text", help="default: text")
     parser.add_argument("--part", metavar="PARTS", type=_parts, help="show these parts only, separated by commas")
     parser.add_argument(
-        "--top", metavar="N", type=_count, help=f"so many values of each list; default: {_TOP} as text, all as JSON"
+        "--top", metavar="N", type=_count, help=f"so many values of each list; default: {_TOP}, all as JSON"
     )
     parser.add_argument("--at", metavar="STEP", type=_count, help="also show what is live at this step")
     parser.add_argument(
@@ -44,10 +44,10 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run_report(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""
-    is_text = options.output_format == "text"
+    is_json = options.output_format == "json"
     parts = options.part or DEFAULT_PARTS
     wanted = ReportOptions(
-        top=_TOP if is_text and options.top is None else options.top,
+        top=_TOP if options.top is None and not is_json else options.top,
         at_step=options.at,
         parts=parts | {Part.BUDGET} if options.budget is not None else parts - {Part.BUDGET},
         budget_bytes=options.budget,
@@ -56,12 +56,13 @@ def run_report(options: argparse.Namespace) -> int:
         report(loaded.analysis, {kind: path.as_posix() for kind, path in loaded.files.paths.items()}, wanted)
         for loaded in load_sets([options.path])
     )
-    if is_text:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
-        for number, one in enumerate(reports):
-            print("\n" * bool(number) + "\n".join(report_text(one, width)))
-    else:
+    if is_json:
         print(json.dumps([_json(one) for one in reports], indent=2, ensure_ascii=False))
+        return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
+    for number, one in enumerate(reports):
+        lines = report_text(one, width) if options.output_format == "text" else report_markdown(one)
+        print("\n" * bool(number) + "\n".join(lines))
     return 0
 
 

@@ -12,7 +12,8 @@ from xla_lens.lsp.requests.context import Context
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.mentions import Mention
 from xla_lens.model.places import Place
-from xla_lens.render.hover import hover_markdown, hover_text
+from xla_lens.render.hover import hover_markdown
+from xla_lens.render.markdown import without_marks
 
 _Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
@@ -23,11 +24,11 @@ def show_hover(context: Context, params: lsp.HoverParams) -> lsp.Hover | None:
     mention = context.mention(params.position)
     if mention is None:
         return None
-    facts = hover(context.analysis, mention)
+    markdown = hover_markdown(hover(context.analysis, mention))
     if context.client.reads_markdown:
-        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, hover_markdown(facts))
+        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     else:
-        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, hover_text(facts))
+        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))
     return lsp.Hover(content, context.convert.range(context.member, mention.start, mention.end))
 
 
