@@ -255,6 +255,16 @@ def test_characters_that_take_several_bytes() -> None:
         _check_links(analysis, page)
 
 
+@pytest.mark.parametrize("name", ["a\\nb", "a\\r\\nb", "a\\u2028b", "a\\342\\200\\250b", "a\\x0bb", "a\\fb\\034c"])
+def test_no_name_breaks_a_line(name: str) -> None:
+    text = SEED.read_text()
+    analysis = analysis_of_text(text.replace('op_name="parallelize(', f'op_name="{name}('))
+    for page in (SummaryPage(), LiveSetPage(4)):
+        shown, plain = _page(analysis, page).text, _page(analysis_of_text(text), page).text
+        assert len(shown.splitlines()) == len(plain.splitlines()) == shown.count("\n")
+        _check_links(analysis, page)
+
+
 def _pages(analysis: Analysis) -> list[Page]:
     dump = analysis.dump
     counts = dump.allocations.slice_count
