@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, mark, on_all_dumps
-from xla_lens.features.actions import Action, CopyReport, Explain, GoToPeak, GoToRelated, ShowPage, actions
+from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage, actions
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.pages import ReportPage
 from xla_lens.model.places import Place
 from xla_lens.render.actions import action_title
 
@@ -50,7 +51,7 @@ def test_on_the_schedule() -> None:
         """
 Show what is live at step 3
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -60,7 +61,7 @@ Copy the report as Markdown
 Show what is live at step 3
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
 Show who holds which bytes of allocation 4 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -68,7 +69,7 @@ Copy the report as Markdown
         "    4:cublas-gemm.1\n    ^",
         """
 Show what is live at step 4
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -79,7 +80,7 @@ def test_on_a_live_range() -> None:
         "    negate.0{}:5-7\n      ^",
         """
 Show who holds which bytes of allocation 2 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -88,7 +89,7 @@ Copy the report as Markdown
         """
 Show what is live at step 5
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -97,7 +98,7 @@ Copy the report as Markdown
         """
 Go to the true peak of cmem: 4.00 MiB at step 3 -> copy-start
 Show who holds which bytes of allocation 5 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -110,7 +111,7 @@ def test_on_the_printed_peak() -> None:
 Explain peak-understated
 Show what is live at step 5
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -120,7 +121,7 @@ Copy the report as Markdown
 Explain peak-understated
 Show what is live at step 5
 Go to the true peak of default: 12.00 MiB at step 8 -> fusion.2
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -131,7 +132,7 @@ def test_on_an_allocation_and_a_value_in_it() -> None:
         "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
         """
 Show who holds which bytes of allocation 2 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -140,7 +141,7 @@ Copy the report as Markdown
         """
 Go to the true peak of default: 4.21 MiB at step 36 -> ynn_fusion.1
 Show who holds which bytes of allocation 29 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -153,7 +154,7 @@ def test_on_findings() -> None:
 Explain total-mismatch
 Go to line 14: The total -> Total bytes used: 593928 (580.0KiB)
 Show who holds which bytes of allocation 2 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -164,7 +165,7 @@ Explain live-range-start
 Go to line 64: The step -> 5:negate.0
 Go to the true peak of default: 580.0 KiB at step 3 -> fusion
 Show who holds which bytes of allocation 2 when
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
     check(
@@ -173,7 +174,7 @@ Copy the report as Markdown
         """
 Show what is live at step 5
 Go to the true peak of default: 580.0 KiB at step 3 -> fusion
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -183,7 +184,7 @@ def test_on_nothing() -> None:
         analysis_of(SEED),
         "  BufferLiveRange:\n     ^",
         """
-Copy the report as Markdown
+Show the report as Markdown
 """,
     )
 
@@ -200,7 +201,7 @@ def _check_actions(analysis: Analysis) -> set[type[Action]]:
         found = actions(analysis, member, start, end)
         titles = list(map(action_title, found))
         assert 1 <= len(found) <= 8
-        assert isinstance(found[-1], CopyReport)
+        assert found[-1] == ShowPage(ReportPage())
         assert len(set(titles)) == len(titles), titles
         assert "\n" not in "".join(titles)
         seen |= set(map(type, found))
@@ -214,7 +215,7 @@ def test_actions_are_few_and_say_what_they_do(path: Path) -> None:
 
 @on_all_dumps(_check_actions)
 def test_on_all_dumps(of_all_dumps: dict[str, set[type[Action]]]) -> None:
-    assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak, CopyReport}
+    assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak}
 
 
 def test_damaged_dumps_have_actions() -> None:

@@ -4,14 +4,14 @@ import argparse
 import json
 import shutil
 import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from xla_lens.cli.sets import load_sets, size_of
 from xla_lens.features.report import report
-from xla_lens.features.report.facts import DEFAULT_PARTS, LiveSet, Part, Report, ReportOptions, SpaceReport
+from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.report.data import report_data
 
 _TOP: Final = 20
 _WIDTH_OF_FILES: Final = 200
@@ -57,7 +57,7 @@ def run_report(options: argparse.Namespace) -> int:
         for loaded in load_sets([options.path])
     )
     if is_json:
-        print(json.dumps([_json(one) for one in reports], indent=2, ensure_ascii=False))
+        print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_FILES
     for number, one in enumerate(reports):
@@ -78,69 +78,3 @@ def _count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"not a number: {text!r}")
     return int(text)
-
-
-# ---------------------------------------------------------------- JSON
-
-
-def _json(one: Report) -> dict[str, Any]:
-    """The schema is in the README. Parts that were not asked for are left out."""
-    printed: dict[str, Any] = {
-        "total_bytes": one.total_bytes,
-        "peak_step": one.printed_peak_step,
-        "peak_bytes": one.printed_peak_bytes,
-    }
-    if Part.PEAK in one.parts:
-        explained = one.explained
-        printed["explained"] = explained and {
-            "listed": explained.listed and asdict(explained.listed),
-            "counted_at_printed": explained.counted_at_printed and asdict(explained.counted_at_printed),
-            "counted_at_peak": explained.counted_at_peak and asdict(explained.counted_at_peak),
-        }
-    known: dict[str, Any] = {
-        "module": one.module,
-        "files": {kind.value: path for kind, path in one.files.items()},
-        "instructions": one.instructions,
-        "values": one.values,
-        "allocations": one.allocations,
-        "reserved_bytes": one.reserved_bytes,
-        "printed": printed,
-    }
-    if Part.DONATION in one.parts:
-        known["donation"] = one.donation and asdict(one.donation)
-    return known | {"memory_spaces": [_json_space(space, one) for space in one.spaces]}
-
-
-def _json_space(space: SpaceReport, one: Report) -> dict[str, Any]:
-    peak = space.peak
-    known: dict[str, Any] = {
-        "color": space.color,
-        "reserved_bytes": space.reserved_bytes,
-        "peak_step": peak.step if peak else None,
-        "peak_instruction": peak.instruction if peak else None,
-        "peak_live_bytes": (peak.live_bytes if peak else 0) if one.has_live_ranges else None,
-        "live_bytes_at_printed_peak": space.live_at_printed_peak,
-    }
-    if Part.LIVE in one.parts:
-        known["live_at_peak"] = [asdict(value) for value in peak.values] if peak else []
-    if one.asked_step is not None:
-        known["at_step"] = space.at_step and _json_live_set(space.at_step)
-    parts = {
-        Part.CURVE: ("curve", space.curve),
-        Part.SOURCE: ("sources", space.sources and asdict(space.sources)),
-        Part.ALIVE: ("alive_at_peak", [asdict(value) for value in space.alive or ()]),
-        Part.PADDING: ("padding", space.padding and asdict(space.padding)),
-        Part.ARENAS: ("arenas", [asdict(arena) for arena in space.arenas or ()]),
-        Part.BIOGRAPHY: ("arenas", [asdict(arena) for arena in space.arenas or ()]),
-        Part.BUDGET: ("budget", space.budget and asdict(space.budget)),
-    }
-    return known | {name: content for part, (name, content) in parts.items() if part in one.parts}
-
-
-def _json_live_set(live: LiveSet) -> dict[str, Any]:
-    return {
-        "step": live.step,
-        "instruction": live.instruction,
-        "live_bytes": live.live_bytes,
-        "live": [asdict(value) for value in live.values],
-    }

@@ -12,8 +12,8 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.findings import Code, Finding, Related
 from xla_lens.model.members import Member
 from xla_lens.model.memory import MemorySpace
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Value, mention_at
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page
+from xla_lens.model.mentions import Allocation, Mention, Peak, Value, mention_at, step_of
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places import Place, schedule_place
 from xla_lens.model.printed_peak import DEFAULT_COLOR
 from xla_lens.syntax.columns import NONE
@@ -54,12 +54,7 @@ class GoToPeak:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class CopyReport:
-    """Copy the report of the set as Markdown."""
-
-
-Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | CopyReport
+Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak
 
 
 def actions(analysis: Analysis, member: Member, start: int, end: int) -> list[Action]:
@@ -76,7 +71,7 @@ def actions(analysis: Analysis, member: Member, start: int, end: int) -> list[Ac
     leading = list(_of_mention(analysis, mention)) if mention else []
     known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
     explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
-    return [*explaining, *leading, CopyReport()]
+    return [*explaining, *leading, ShowPage(ReportPage())]
 
 
 def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:
@@ -95,7 +90,7 @@ def _line(place: Place) -> tuple[str, int]:
 
 def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
     dump = analysis.dump
-    step = _step(analysis, mention)
+    step = step_of(dump, mention)
     if step is not None:
         yield ShowPage(LiveSetPage(step))
     yield from islice(_peaks(analysis, mention, step), _MOST)
@@ -104,19 +99,6 @@ def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
             yield from _biography(analysis, int(dump.values.allocation[row]))
         case Allocation(row):
             yield from _biography(analysis, row)
-
-
-def _step(analysis: Analysis, mention: Mention) -> int | None:
-    """The step that a mention is of: of an entry of the schedule its own, whatever it means besides."""
-    dump = analysis.dump
-    match mention.target:
-        case Step(step):
-            return step
-        case Peak(row):
-            return int(dump.peaks.step[row])
-        case Value() | Instruction() if mention.role is Role.SCHEDULE:
-            return int(dump.schedule.step[dump.schedule.start.searchsorted(mention.start, "right") - 1])
-    return None
 
 
 def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:

@@ -107,6 +107,20 @@ def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction 
     return Instruction(name) if name != NONE and dump.schedule_row_of_name[name] != NONE else None
 
 
+def step_of(dump: DumpSet, mention: Mention) -> int | None:
+    """The step that a mention is of, None if it is of none: of an entry of the schedule its own, whatever it means
+    besides.
+    """
+    match mention.target:
+        case Step(step):
+            return step
+        case Peak(row):
+            return int(dump.peaks.step[row])
+        case Value() | Instruction() if mention.role is Role.SCHEDULE:
+            return int(dump.schedule.step[dump.schedule.start.searchsorted(mention.start, "right") - 1])
+    return None
+
+
 def _row_at(table: Table, offset: int) -> int:
     row = int(table.start.searchsorted(offset, "right")) - 1
     return row if row >= 0 and offset <= table.end[row] else NONE

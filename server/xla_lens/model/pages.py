@@ -24,7 +24,12 @@ class BiographyPage:
     allocation: int
 
 
-Page: TypeAlias = SummaryPage | LiveSetPage | BiographyPage
+@dataclass(frozen=True, slots=True)
+class ReportPage:
+    """The report of the set as Markdown, to be pasted elsewhere."""
+
+
+Page: TypeAlias = SummaryPage | LiveSetPage | BiographyPage | ReportPage
 
 
 def page_name(page: Page) -> str:
@@ -36,12 +41,15 @@ def page_name(page: Page) -> str:
             return f"live-set-at-{step}.txt"
         case BiographyPage(allocation):
             return f"biography-of-allocation-{allocation}.txt"
+        case ReportPage():
+            return "report.md"
 
 
 def page_of_name(name: str) -> Page | None:
     """The page of a name that `page_name` gives, None for any other."""
-    if name == page_name(SummaryPage()):
-        return SummaryPage()
+    for page in (SummaryPage(), ReportPage()):
+        if name == page_name(page):
+            return page
     match = _NUMBERED.fullmatch(name)
     if match is None:
         return None

@@ -1,7 +1,7 @@
 """What can be done at a place, in words."""
 
-from xla_lens.features.actions import Action, CopyReport, Explain, GoToPeak, GoToRelated, ShowPage
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage
+from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import human, space_name
 
@@ -18,8 +18,6 @@ def action_title(action: Action) -> str:
             return f"Show {_page(page)}"
         case GoToPeak(color, step, live_bytes):
             return f"Go to the true peak of {space_name(color)}: {human(live_bytes)} at step {step}"
-        case CopyReport():
-            return "Copy the report as Markdown"
 
 
 def _page(page: Page) -> str:
@@ -30,3 +28,5 @@ def _page(page: Page) -> str:
             return f"what is live at step {step}"
         case BiographyPage(allocation):
             return f"who holds which bytes of allocation {allocation} when"
+        case ReportPage():
+            return "the report as Markdown"

@@ -9,6 +9,7 @@ from xla_lens.features.report.pages import (
     BiographyFacts,
     LiveSetFacts,
     PageFacts,
+    ReportFacts,
     SpaceAtStep,
     SummaryFacts,
     UnknownAllocation,
@@ -17,7 +18,7 @@ from xla_lens.model.places import Place
 from xla_lens.model.subjects import Subject, SubjectKind
 from xla_lens.render.hover import kind_text
 from xla_lens.render.numbers import exact, human, percent, space_name
-from xla_lens.render.report import report_outline
+from xla_lens.render.report import report_markdown, report_outline
 from xla_lens.render.report.blocks import Linked, Name, Outline, Part, Section, Table, Words
 from xla_lens.render.report.parts import biography_section, live_set_part
 from xla_lens.render.report.plain import Room, plain_lines
@@ -46,6 +47,8 @@ class PageText:
 
 def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> PageText:
     """A page; `place_of` knows where the dump tells of a subject, see `model.subjects.subject_place`."""
+    if isinstance(facts, ReportFacts):
+        return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
     place_of = cache(place_of)
     texts: list[str] = []
     links: list[PageLink] = []
@@ -61,7 +64,7 @@ def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> 
     return PageText("".join(texts), tuple(links))
 
 
-def _outline(facts: PageFacts) -> Outline:
+def _outline(facts: SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAllocation) -> Outline:
     match facts:
         case SummaryFacts(report, limit):
             outline = report_outline(report)

@@ -13,7 +13,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.biography import biography
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.memory import MemorySpace
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import module_name
 
@@ -83,7 +83,14 @@ class UnknownAllocation:
     allocation: int
 
 
-PageFacts: TypeAlias = SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAllocation
+@dataclass(frozen=True, slots=True)
+class ReportFacts:
+    """Where the memory goes, to be pasted elsewhere."""
+
+    report: Report
+
+
+PageFacts: TypeAlias = SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAllocation | ReportFacts
 
 
 def page_facts(
@@ -92,12 +99,18 @@ def page_facts(
     """What a page tells, in lists of at most `limit` rows, the summary in such of `summary_limit`."""
     match page:
         case SummaryPage():
-            files = {member.kind: member.label for member in analysis.dump.members}
-            return SummaryFacts(report(analysis, files, ReportOptions(top=summary_limit)), summary_limit)
+            return SummaryFacts(_report(analysis, summary_limit), summary_limit)
+        case ReportPage():
+            return ReportFacts(_report(analysis, summary_limit))
         case LiveSetPage(step):
             return _live_set_facts(analysis, step, limit)
         case BiographyPage(allocation):
             return _biography_facts(analysis, allocation, limit)
+
+
+def _report(analysis: Analysis, limit: int) -> Report:
+    files = {member.kind: member.label for member in analysis.dump.members}
+    return report(analysis, files, ReportOptions(top=limit))
 
 
 def _live_set_facts(analysis: Analysis, step: int, limit: int) -> LiveSetFacts:
