@@ -1,6 +1,7 @@
 """Pages: what they say, and where their links lead."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,7 +10,7 @@ from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import ReportOptions
 from xla_lens.features.report.pages import BiographyFacts, LiveSetFacts, page_facts
-from xla_lens.model.analysis import Analysis
+from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places import Place
 from xla_lens.model.subjects import Subject, SubjectKind, subject_place
@@ -263,6 +264,12 @@ def test_no_name_breaks_a_line(name: str) -> None:
         shown, plain = _page(analysis, page).text, _page(analysis_of_text(text), page).text
         assert len(shown.splitlines()) == len(plain.splitlines()) == shown.count("\n")
         _check_links(analysis, page)
+
+
+def test_a_path_that_is_no_unicode() -> None:
+    member = replace(analysis_of(SEED).dump.members[0], label="/a/\udcff/b.txt")
+    text = _page(analyse([member]), SummaryPage()).text
+    assert "\n  files      buffer-assignment in /a/?\n" in text
 
 
 def _pages(analysis: Analysis) -> list[Page]:

@@ -50,18 +50,21 @@ def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> 
     if isinstance(facts, ReportFacts):
         return PageText("\n".join(report_markdown(facts.report)) + "\n", ())
     place_of = cache(place_of)
-    texts: list[str] = []
+    data = bytearray()
     links: list[PageLink] = []
-    offset = 0
     for line in plain_lines(_outline(facts), _ROOM):
         for start, end, subject in line.spans:
             target = place_of(subject)
             if target:
-                before = offset + len(line.text[:start].encode())
-                links.append(PageLink(before, before + len(line.text[start:end].encode()), target))
-        texts.append(line.text + "\n")
-        offset += len(texts[-1].encode())
-    return PageText("".join(texts), tuple(links))
+                before = len(data) + len(_encoded(line.text[:start]))
+                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), target))
+        data += _encoded(line.text) + b"\n"
+    return PageText(data.decode(), tuple(links))
+
+
+def _encoded(text: str) -> bytes:
+    # The path of a file may hold what is no Unicode.
+    return text.encode("utf-8", "replace")
 
 
 def _outline(facts: SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAllocation) -> Outline:
