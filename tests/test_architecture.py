@@ -11,8 +11,10 @@ from samples import ROOT
 
 _PACKAGE = ROOT / "server" / "xla_lens"
 
-_LAYERS = ("text", "syntax", "model", "features", "render", "files")
-"""Each may import those before it. `lsp` and `cli` may import all of them, but not each other."""
+_LAYERS = ("text", "syntax", "model", "features", "render", "files", "workspace")
+"""Each may import those before it. `lsp` and `cli` may import all of them, but not each other. `workspace` stands above
+`files`, which reads the disk and decides nothing: it loads many sets, and decides what is kept of them.
+"""
 
 _EDGES = ("lsp", "cli")
 

@@ -1,12 +1,13 @@
-"""Dump sets on disk: which files belong together, and what stands in them.
+"""Dump sets on disk: which files belong together, what stands in them, and whether that has changed.
 
 The only module below the language server and the command line that touches the disk. Nothing but the files that it is
-asked for, and those beside them that have the same stem, is read.
+asked for, and those beside them that have the same stem, is read; and of folders nothing that is not in them.
 """
 
+import itertools
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,11 +18,17 @@ from typing import Final, TypeAlias
 from xla_lens.model.findings import Code
 from xla_lens.model.members import Member, kind_of_content
 from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
-from xla_lens.syntax.tree import parse_file
+from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document, document_of_file
 
 _HEAD: Final = 4096
+
+_PACKAGES: Final = "node_modules"
+"""A folder of other people's files, in which there are many and no dumps."""
+
+Stamp: TypeAlias = tuple[int, int]
+"""The time and the size by which the disk tells that a file has changed."""
 
 
 class NotADump(Exception):
@@ -44,18 +51,7 @@ def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({}))
     Raises `NotADump` where the file is in none, `OSError` where it cannot be read. A sibling that cannot be read is as
     good as none.
     """
-    head = _head(path, opened)
-    stem, kind = split_name(path.name)
-    kind = kind or kind_of_content(head)
-    if kind is None:
-        raise NotADump(f"{path}: not a dump: it has no part of a buffer assignment")
-    siblings = _siblings(path.parent / stem, opened)
-    if path not in siblings.values():
-        # A name that says nothing stands alone.
-        return SetFiles(path, {kind: path})
-    if set(siblings) == {MemberKind.HLO}:
-        raise NotADump(f"{path}: an HLO module without a buffer assignment beside it")
-    return SetFiles(path.parent / stem, siblings)
+    return _set_of(path, opened, lambda sibling: sibling in opened or _is_readable(sibling))
 
 
 def find_sets(path: Path) -> list[SetFiles]:
@@ -64,30 +60,43 @@ def find_sets(path: Path) -> list[SetFiles]:
     """
     if not path.is_dir():
         return [find_set(path)]
-    found: dict[Path, SetFiles] = {}
+    found: list[SetFiles] = []
     for folder, folders, names in os.walk(path):
         folders.sort()
-        for name in sorted(names):
-            stem, _ = split_name(name)
-            if not name.endswith(SUFFIXES[MemberKind.HLO]) or Path(folder, stem) in found:
-                continue
-            try:
-                dump_set = find_set(Path(folder, name))
-            except (NotADump, OSError):
-                continue
-            found[dump_set.stem] = dump_set
+        found += _sets_in(folder, names, _is_readable, lambda: False)
     if not found:
         raise NotADump(f"{path}: no dumps in this folder")
-    return list(found.values())
+    return found
+
+
+def walk_sets(folders: Iterable[Path], is_cancelled: Callable[[], bool]) -> Iterator[SetFiles]:
+    """The dump sets in some folders and below, each once. Hidden folders below, folders of packages, and what cannot be
+    read are passed over. A link to a folder is not followed, one to a file only if that is in one of the folders.
+
+    Raises `Cancelled`.
+    """
+    folders = list(folders)
+    roots = [os.path.realpath(folder) for folder in folders]
+    walked: set[str] = set()
+
+    def is_there(path: Path) -> bool:
+        real = Path(os.path.realpath(path)) if os.path.islink(path) else None
+        return (real is None or any(real.is_relative_to(root) for root in roots)) and _is_readable(path)
+
+    for folder, below, names in itertools.chain.from_iterable(map(os.walk, folders)):
+        if is_cancelled():
+            raise Cancelled
+        real = os.path.realpath(folder)
+        is_walked = real in walked
+        walked.add(real)
+        below[:] = sorted(name for name in below if not (is_walked or name.startswith(".") or name == _PACKAGES))
+        if not is_walked:
+            yield from _sets_in(folder, names, is_there, is_cancelled)
 
 
 def explanation_path(code: Code) -> Path:
     """The page that explains what findings of a code mean, in Markdown."""
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
-
-
-Stamp: TypeAlias = tuple[int, int]
-"""The time and the size by which the disk tells that a file has changed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,11 +108,13 @@ class LoadedFile:
 
 
 def stamps(files: SetFiles) -> dict[Path, Stamp]:
-    """The stamps of those files of a set that a load would read."""
+    """The stamps of the files of a set, but for the HLO module, which is not loaded. A file that is not there any more
+    has none.
+    """
     found: dict[Path, Stamp] = {}
     for kind, path in files.paths.items():
-        with suppress(OSError):
-            if kind is not MemberKind.HLO:
+        if kind is not MemberKind.HLO:
+            with suppress(OSError):
                 found[path] = _stamp(path)
     return found
 
@@ -169,13 +180,43 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _siblings(stem: Path, opened: Mapping[Path, Document]) -> dict[MemberKind, Path]:
+def _sets_in(
+    folder: str, names: Iterable[str], is_there: Callable[[Path], bool], is_cancelled: Callable[[], bool]
+) -> Iterator[SetFiles]:
+    """The sets of the files of a folder that are there."""
+    stems: set[Path] = set()
+    for name in sorted(names):
+        if is_cancelled():
+            raise Cancelled
+        path, (stem, _) = Path(folder, name), split_name(name)
+        if not name.endswith(SUFFIXES[MemberKind.HLO]) or Path(folder, stem) in stems or not is_there(path):
+            continue
+        try:
+            files = _set_of(path, {}, is_there)
+        except (NotADump, OSError):
+            continue
+        stems.add(files.stem)
+        yield files
+
+
+def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> SetFiles:
+    head = _head(path, opened)
+    stem, kind = split_name(path.name)
+    kind = kind or kind_of_content(head)
+    if kind is None:
+        raise NotADump(f"{path}: not a dump: it has no part of a buffer assignment")
+    siblings = _siblings(path.parent / stem, opened, is_there)
+    if path not in siblings.values():
+        # A name that says nothing stands alone.
+        return SetFiles(path, {kind: path})
+    if set(siblings) == {MemberKind.HLO}:
+        raise NotADump(f"{path}: an HLO module without a buffer assignment beside it")
+    return SetFiles(path.parent / stem, siblings)
+
+
+def _siblings(stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> dict[MemberKind, Path]:
     paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in MemberKind}
-    return {
-        kind: path
-        for kind, path in paths.items()
-        if (path in opened or _is_readable(path)) and _is_named_rightly(kind, path, opened)
-    }
+    return {kind: path for kind, path in paths.items() if is_there(path) and _is_named_rightly(kind, path, opened)}
 
 
 def _is_readable(path: Path) -> bool:

@@ -10,7 +10,7 @@ from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.mentions import mention_at
-from xla_lens.render.hover import code, hover_markdown
+from xla_lens.render.hover import hover_markdown
 from xla_lens.syntax.file_names import MemberKind
 
 
@@ -214,15 +214,6 @@ def test_an_instruction_without_a_value() -> None:
         "    3:after-all\n        ^",
         "`after-all` runs at step 3.\n\nIt holds no value of its own.",
     )
-
-
-@pytest.mark.parametrize("text", ["a", "`", "a`b``c", "[x](command:y)", "<b>", "a\nb", "`` `"])
-def test_code_is_quoted_whatever_is_in_it(text: str) -> None:
-    quoted = code(text)
-    fence = quoted[: len(quoted) - len(quoted.lstrip("`"))]
-    assert quoted.endswith(fence)
-    assert fence not in quoted[len(fence) : -len(fence)].split(" ")
-    assert "\n" not in quoted
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

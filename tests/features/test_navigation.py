@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignments, lines_with_marks, mark
-from xla_lens.features.navigation import declaration, definition, type_definition
+from xla_lens.features.navigation import declaration, definition, implementation, type_definition
 from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.mentions import Mention, Role, Value, mention_at
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import MemberKind
 
 
@@ -20,6 +21,7 @@ def check(analysis: Analysis, marked: str, **expected: str) -> None:
         "definition": definition(analysis.dump, mention, 100),
         "declaration": declaration(analysis.dump, mention),
         "type_definition": type_definition(analysis.dump, mention),
+        "implementation": implementation(analysis.dump, mention),
     }
     for feature, places in expected.items():
         assert lines_with_marks(analysis, found[feature]) == places.strip("\n"), feature
@@ -38,6 +40,12 @@ _ROW = """
 _ALLOCATION = """
 allocation 2: 0x399bf70, size 4096, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+"""
+
+
+_ENTRY = """
+    4:cublas-gemm.1
+      ^^^^^^^^^^^^^
 """
 
 
@@ -74,7 +82,8 @@ def _instruction(name: str, operand: str) -> str:
     ],
 )
 def test_from_a_value(marked: str) -> None:
-    check(analysis_of(SEED), marked, definition=_HEADER, declaration=_ROW, type_definition=_ALLOCATION)
+    places = {"definition": _HEADER, "declaration": _ROW, "type_definition": _ALLOCATION, "implementation": _ENTRY}
+    check(analysis_of(SEED), marked, **places)
 
 
 def test_from_the_header_of_a_value_to_its_row() -> None:
@@ -96,7 +105,16 @@ def test_an_alias_means_the_value_whose_bytes_it_shows(marked: str) -> None:
 <1 param.1 @0>
 ^^^^^^^^^^^^^^
 """
-    check(analysis_of(SEED), marked, definition=header)
+    entry = """
+    1:bitcast.1
+      ^^^^^^^^^
+"""
+    check(analysis_of(SEED), marked, definition=header, implementation=entry)
+
+
+def test_what_is_not_scheduled_is_not_run() -> None:
+    text = SEED.read_text().replace("    4:cublas-gemm.1\n", "")
+    check(analysis_of_text(text), "    cublas-gemm.1{}:4-5\n     ^", definition=_HEADER, implementation="")
 
 
 def test_from_the_header_of_an_allocation_to_its_values() -> None:
@@ -107,7 +125,8 @@ def test_from_the_header_of_an_allocation_to_its_values() -> None:
  value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
         ^^^^^^^^^^^^^^^^^^^^
 """
-    check(analysis_of(SEED), marked, definition=rows, declaration=_ALLOCATION, type_definition=_ALLOCATION)
+    places = {"definition": rows, "declaration": _ALLOCATION, "type_definition": _ALLOCATION, "implementation": ""}
+    check(analysis_of(SEED), marked, **places)
 
 
 def test_from_an_allocation_in_a_report_to_its_header() -> None:
@@ -137,7 +156,8 @@ def test_from_a_step_to_its_instruction(marked: str) -> None:
     5:negate.0
       ^^^^^^^^
 """
-    check(analysis_of(SEED), marked, definition=entry, declaration=entry, type_definition="")
+    places = {"definition": entry, "declaration": entry, "type_definition": "", "implementation": entry}
+    check(analysis_of(SEED), marked, **places)
 
 
 def test_a_name_without_a_value_goes_to_its_entry_in_the_schedule() -> None:
@@ -177,6 +197,9 @@ def test_across_the_files_of_a_set() -> None:
     analysis = analysis_of(SPLIT)
     for value in range(len(analysis.dump.values)):
         mention = Mention(Value(value), Role.SLICE, 0, 0)
+        runs = implementation(analysis.dump, mention)
+        is_live = analysis.dump.values.live_range[value] != NONE
+        assert [place.member.kind for place in runs] == ([MemberKind.LIVE_RANGE] if is_live else [])
         found = (
             definition(analysis.dump, mention, 10),
             declaration(analysis.dump, mention),

@@ -10,8 +10,8 @@ import pytest
 from samples import analysis_of, assignments, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.syntax.hlo import TupleShape, parse_instruction, parse_shape
-from xla_lens.syntax.instruction_scan import instruction_head, op_name_of, operand_names, tuple_elements
+from xla_lens.syntax.hlo import Operand, TupleShape, parse_instruction, parse_shape
+from xla_lens.syntax.instruction_scan import instruction_head, op_name_of, operand_at, operand_names, tuple_elements
 
 
 def _texts(dump: DumpSet, most: int) -> list[bytes]:
@@ -30,8 +30,19 @@ def _check(text: bytes) -> None:
         instruction.shape,
     )
     assert operand_names(text) == tuple(operand.name for operand in instruction.operands)
+    _check_operands(text, instruction.operands)
     assert op_name_of(text, head) == instruction.op_name
     assert _leaves(text[head.shape_start : head.shape_end]) == _parsed_leaves(instruction.shape.encode())
+
+
+def _check_operands(text: bytes, operands: tuple[Operand, ...], start: int = 0, end: int | None = None) -> None:
+    """The operands one by one: the first, and the last."""
+    head = instruction_head(text, start, end)
+    assert head
+    for number in {*range(min(len(operands), 32)), *range(max(0, len(operands) - 2), len(operands))}:
+        assert operand_at(text, head, number, start, end) == operands[number]
+    for number in (-1, len(operands), 1 << 80):
+        assert operand_at(text, head, number, start, end) is None
 
 
 def _leaves(text: bytes) -> dict[bytes, object]:
@@ -96,6 +107,7 @@ def test_operands(text: bytes, names: tuple[bytes, ...]) -> None:
     assert names == tuple(operand.name for operand in instruction.operands)
     inside = b"%x = f32[] negate(%y)\n" + text + b"\n%x = f32[] negate(%y)"
     assert operand_names(inside, 22, 22 + len(text)) == names
+    _check_operands(inside, instruction.operands, 22, 22 + len(text))
 
 
 @pytest.mark.parametrize(

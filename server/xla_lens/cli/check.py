@@ -5,13 +5,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from xla_lens.cli.sets import load_sets, size_of
 from xla_lens.model.findings import Code, Finding, Severity
 from xla_lens.model.limits import over_limits
 from xla_lens.model.places import Place
 from xla_lens.render.messages import message, related_message
+from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import counted
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
@@ -53,7 +53,7 @@ def run_check(options: argparse.Namespace) -> int:
                 print("\n".join(_text(finding)))
         findings += found
     if options.output_format == "json":
-        print(json.dumps([_json(finding) for finding in findings], indent=2, ensure_ascii=False))
+        print(json.dumps([finding_data(finding) for finding in findings], indent=2, ensure_ascii=False))
     else:
         print(_summary(findings, sets))
     return int(any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in findings))
@@ -92,28 +92,3 @@ def _summary(findings: list[Finding], sets: int) -> str:
         if counts[kind]
     )
     return f"{checked}: {', '.join(told)}"
-
-
-def _json(finding: Finding) -> dict[str, Any]:
-    place = finding.place
-    return {
-        "code": finding.code.value,
-        "severity": finding.severity.value,
-        "message": message(finding),
-        "filename": place.member.label,
-        "location": _location(place, place.start),
-        "end_location": _location(place, place.end),
-        "related": [
-            {
-                "filename": related.place.member.label,
-                "location": _location(related.place, related.place.start),
-                "message": related_message(related.what),
-            }
-            for related in finding.related
-        ],
-    }
-
-
-def _location(place: Place, offset: int) -> dict[str, int]:
-    row, column = to_position(place.member.document, offset, Encoding.UTF32)
-    return {"row": row + 1, "column": column + 1}

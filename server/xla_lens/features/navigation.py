@@ -1,4 +1,4 @@
-"""Where to go from a mention: to the definition, the declaration, the type.
+"""Where to go from a mention: to the definition, the declaration, the type, the implementation.
 
 ================  ============================  =====================  ============================
 cursor on         a value                       an allocation          a step or an instruction
@@ -7,14 +7,19 @@ definition        its header in `Used values`   its values, from the   its entry
                                                 header; else that
 declaration       its row in the allocation     its header             its entry in the schedule
 type definition   its allocation's header       its header             nothing
+implementation    the entry in the schedule     nothing                its entry in the schedule
+                  of the instruction that is
+                  named, else that makes it
 ================  ============================  =====================  ============================
 
-From its header in `Used values`, or if there is none, a value's definition is its row in the allocation.
+From its header in `Used values`, or if there is none, a value's definition is its row in the allocation. The
+implementation is what runs: of a bitcast that is named, the bitcast, though it means the value whose bytes it shows.
 """
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
 from xla_lens.model.places import Place, allocation_place, schedule_place, slice_place, used_value_place
+from xla_lens.syntax.columns import NONE
 
 
 def definition(dump: DumpSet, mention: Mention, limit: int) -> list[Place]:
@@ -44,6 +49,18 @@ def type_definition(dump: DumpSet, mention: Mention) -> list[Place]:
         case Allocation(row):
             return _known(allocation_place(dump, row))
     return []
+
+
+def implementation(dump: DumpSet, mention: Mention) -> list[Place]:
+    """What runs, in the schedule."""
+    match mention.target:
+        case Value(row):
+            names = (mention.name, int(dump.values.name[row]))
+            entries = (_entry(dump, Instruction(name)) for name in names if name != NONE)
+            return _known(*entries)[:1]
+        case Allocation():
+            return []
+    return _known(_entry(dump, mention.target))
 
 
 def _entry(dump: DumpSet, target: Target) -> Place | None:

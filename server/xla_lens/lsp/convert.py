@@ -74,6 +74,10 @@ class Converter:
         )
         return lsp.LocationLink(self.uri(place.member), whole, name, origin)
 
+    def address(self, place: Place) -> str:
+        """The address of the line of a place, as editors and browsers read it."""
+        return f"{self.uri(place.member)}#L{self.position(place.member, place.start).line + 1}"
+
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """A finding, with its related places."""
         place = finding.place

@@ -1,18 +1,68 @@
-"""The requests that the server says that it answers."""
+"""What the server says that it can do."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, Final
 
 from lsprotocol import types as lsp
+
+PAGE_SCHEME: Final = "xla-lens"
+"""The scheme of the addresses of pages."""
+
+
+class Command(StrEnum):
+    """The commands."""
+
+    REPORT = "xla-lens.report"
+    CHECK = "xla-lens.check"
+    EXPLAIN = "xla-lens.explain"
+    SHOW_SUMMARY = "xla-lens.showSummary"
+    SHOW_LIVE_SET = "xla-lens.showLiveSet"
+    SHOW_BIOGRAPHY = "xla-lens.showBiography"
+    SHOW_REPORT = "xla-lens.showReport"
+    SHOW_REFERENCES = "xla-lens.showReferences"
+    GO_TO = "xla-lens.goTo"
+
+
+TOKEN_TYPES: Final = (
+    lsp.SemanticTokenTypes.Namespace,
+    lsp.SemanticTokenTypes.Class,
+    lsp.SemanticTokenTypes.Variable,
+    lsp.SemanticTokenTypes.Function,
+    lsp.SemanticTokenTypes.Number,
+    lsp.SemanticTokenTypes.Type,
+    lsp.SemanticTokenTypes.Property,
+    lsp.SemanticTokenTypes.Keyword,
+    lsp.SemanticTokenTypes.String,
+    lsp.SemanticTokenTypes.Comment,
+)
+"""The types of semantic tokens, which editors have colours for, by their numbers."""
+
+TOKEN_MODIFIERS: Final = ("definition", "liveAtPeak")
+"""What else is told of a semantic token, a bit each."""
+
+ACTION_KIND: Final = "xla-lens"
+"""The kind of code actions that do not belong to a diagnostic."""
 
 METHODS: Final[Mapping[str, Any]] = {
     lsp.TEXT_DOCUMENT_HOVER: None,
     lsp.TEXT_DOCUMENT_DEFINITION: None,
     lsp.TEXT_DOCUMENT_DECLARATION: None,
     lsp.TEXT_DOCUMENT_TYPE_DEFINITION: None,
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: None,
     lsp.TEXT_DOCUMENT_REFERENCES: None,
+    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: None,
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: None,
     lsp.TEXT_DOCUMENT_INLAY_HINT: None,
+    lsp.TEXT_DOCUMENT_CODE_LENS: None,
+    lsp.CODE_LENS_RESOLVE: None,
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: None,
+    lsp.DOCUMENT_LINK_RESOLVE: None,
+    lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, ACTION_KIND]),
+    lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=True),
+    lsp.WORKSPACE_DIAGNOSTIC: None,
+    lsp.WORKSPACE_SYMBOL: lsp.WorkspaceSymbolOptions(work_done_progress=True),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: None,
 }
 """The requests that are answered, with what is told of them at the start; `xla_lens.lsp.requests` has the answers."""
 
@@ -24,3 +74,11 @@ REFRESHES: Final[Mapping[str, str]] = {
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: lsp.WORKSPACE_FOLDING_RANGE_REFRESH,
 }
 """How an editor is asked to ask for something again."""
+
+ASKED_BY_THE_USER: Final = (
+    lsp.TEXT_DOCUMENT_DEFINITION,
+    lsp.TEXT_DOCUMENT_REFERENCES,
+    lsp.CALL_HIERARCHY_INCOMING_CALLS,
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS,
+)
+"""Requests after which a message does not come as a surprise."""

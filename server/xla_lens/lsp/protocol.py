@@ -8,7 +8,7 @@ are too slow for dumps.
 
 import logging
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cattrs import Converter
 from lsprotocol import types as lsp
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 _NOT_INITIALIZED: Final = -32002
 """ServerNotInitialized, which lsprotocol has no place for among the codes that it takes."""
@@ -53,6 +55,10 @@ class Protocol(LanguageServerProtocol):
             self._refuse(None, lsp.ErrorCodes.InvalidRequest, "the id is neither a number nor a string")
         else:
             self._receive_request(message)
+
+    def typed(self, value: Any, wanted: type[_T]) -> _T:
+        """Some JSON as one of the protocol's types. Raises `ValueError`, `TypeError` or an `ExceptionGroup`."""
+        return self._converter.structure(value, wanted)
 
     def plain(self, value: Any) -> Any:
         """A value of the protocol's types as JSON."""

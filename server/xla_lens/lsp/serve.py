@@ -37,6 +37,8 @@ def serve(address: tuple[str, int] | None) -> int:
     exit or the connection ends; gives the exit status. Raises `OSError` if it cannot listen there.
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    # It logs each error that is an answer to a client, with all of its calls.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     # Each message passes between threads several times. Beside a load, each pass waits for this long.
     sys.setswitchinterval(SWITCH_SECONDS)
     if address is None:

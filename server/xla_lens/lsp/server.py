@@ -9,29 +9,29 @@ import gc
 import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from xla_lens.lsp.client import Client, client_of
-from xla_lens.lsp.methods import REFRESHES
+from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.protocol import Protocol, strict_converter
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 
 if TYPE_CHECKING:
+    from xla_lens.lsp.index import WorkspaceIndex
+    from xla_lens.lsp.requests.content import ShownPage
     from xla_lens.lsp.requests.context import Context
     from xla_lens.lsp.session import DumpSetState, Session
 
 logger = logging.getLogger(__name__)
-
-_ASKED_BY_THE_USER: Final = (lsp.TEXT_DOCUMENT_DEFINITION, lsp.TEXT_DOCUMENT_REFERENCES)
-"""Requests after which a message does not come as a surprise."""
 
 _LOOK_SECONDS: Final = 1.0
 """How often the disk is looked at."""
@@ -52,6 +52,7 @@ class XlaLensServer(LanguageServer):
         self._published: dict[Path, set[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
+        self.pages: dict[str, tuple[int, ShownPage]] = {}
 
     @cached_property
     def session(self) -> "Session":
@@ -66,6 +67,10 @@ class XlaLensServer(LanguageServer):
         """The client has said what it can, and is about to be told what the server can."""
         self.client = client_of(params.capabilities)
         self._take_settings(params.initialization_options)
+        capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
+        if capabilities.workspace:
+            # pygls does not know of it yet.
+            capabilities.workspace.text_document_content = lsp.TextDocumentContentOptions([PAGE_SCHEME])
         if self.client.knows_pulled_diagnostics and not self.client.pulls_diagnostics:
             # It would show all diagnostics twice.
             capabilities.diagnostic_provider = None
@@ -86,8 +91,17 @@ class XlaLensServer(LanguageServer):
         """Gives up all that is under way."""
         for task in self._tasks:
             task.cancel()
-        for state in self.session.sets if self.is_used else ():
-            state.close()
+        if self.is_used:
+            self.session.close_all()
+        if "index" in vars(self):
+            self.index.close()
+
+    @cached_property
+    def index(self) -> "WorkspaceIndex":
+        """The dump sets of the workspace."""
+        from xla_lens.lsp.index import WorkspaceIndex
+
+        return WorkspaceIndex(self)
 
     @property
     def is_used(self) -> bool:
@@ -133,12 +147,28 @@ class XlaLensServer(LanguageServer):
     # ---------------------------------------------------------------- requests
 
     async def answer(self, method: str, params: Any) -> Any:
-        """The answer to a request."""
+        """The answer to a request. What goes wrong is logged here, and nowhere else."""
+        token = getattr(params, "work_done_token", None)
+        try:
+            async with progress(self, "XLA Lens", token) if token is not None else nullcontext():
+                result = await self._answer(method, params)
+        except (asyncio.CancelledError, JsonRpcException):
+            raise
+        except Exception:
+            logger.exception("cannot answer %s", method)
+            raise
+        return self._in_parts(getattr(params, "partial_result_token", None), result)
+
+    async def _answer(self, method: str, params: Any) -> Any:
         from xla_lens.lsp.requests import HANDLERS, Quick, Slow
+        from xla_lens.lsp.requests.content import answer_in_page
 
         handler = HANDLERS[method]
         if isinstance(handler, Quick | Slow):
-            context = await self._context(method, params)
+            uri = _uri(params)
+            if uri.startswith(f"{PAGE_SCHEME}:"):
+                return await answer_in_page(self, method, uri, params)
+            context = await self.context(method, uri)
             if context is None:
                 return None
             if isinstance(handler, Quick):
@@ -147,13 +177,12 @@ class XlaLensServer(LanguageServer):
                 result = await asyncio.to_thread(handler.answer, context, params)
         else:
             result = await handler.answer(self, params)
-        return self._in_parts(getattr(params, "partial_result_token", None), result)
+        return result
 
-    async def _context(self, method: str, params: Any) -> "Context | None":
+    async def context(self, method: str, uri: str) -> "Context | None":
         """What a request is answered from, None for a document that is not open or holds nothing of a dump."""
         from xla_lens.lsp.requests.context import context_of
 
-        uri = _uri(params)
         found = self.session.find(uri)
         if found is None:
             return None
@@ -164,7 +193,7 @@ class XlaLensServer(LanguageServer):
         loop = asyncio.get_running_loop()
 
         def told_cut(what: str) -> None:
-            loop.call_soon_threadsafe(self._tell_cut, method, uri, what)
+            loop.call_soon_threadsafe(self.tell_cut, method, uri, what)
 
         return context_of(state, path, self.client, self.settings, told_cut)
 
@@ -180,12 +209,38 @@ class XlaLensServer(LanguageServer):
         """Sends a part of a result before the rest of it."""
         self.protocol.notify(lsp.PROGRESS, lsp.ProgressParams(token, self.protocol.plain(part)))
 
-    def _tell_cut(self, method: str, uri: str, what: str) -> None:
-        if method in _ASKED_BY_THE_USER:
+    def tell_cut(self, method: str, uri: str, what: str) -> None:
+        """Tells the user that an answer does not have all that there is; only once what is asked for all the time."""
+        if method in ASKED_BY_THE_USER:
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, what))
         elif (method, uri) not in self._told:
             self._told.add((method, uri))
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{method}, {uri}: {what}"))
+
+    def state_of_path(self, path: Path) -> "DumpSetState | None":
+        """The set of a file: one that is open, or on disk within the workspace."""
+        state = self.session.find_set(path)
+        if state is None and path.is_file() and self._is_in_workspace(path):
+            return self.session.visit(path)
+        return state
+
+    def _is_in_workspace(self, path: Path) -> bool:
+        return any(path.resolve().is_relative_to(folder.resolve()) for folder in self.folders)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the workspace."""
+        from xla_lens.lsp.sync import path_of
+
+        uris = [folder.uri for folder in self.workspace.folders.values()]
+        if not uris and self.workspace.root_uri:
+            uris = [self.workspace.root_uri]
+        return [path_of(uri) for uri in uris if uri.startswith("file:")]
+
+    async def show(self, uri: str, selection: lsp.Range | None = None) -> None:
+        """Has the editor show a document, if it can."""
+        if self.client.shows_documents:
+            await self.ask(lsp.WINDOW_SHOW_DOCUMENT, lsp.ShowDocumentParams(uri, take_focus=True, selection=selection))
 
     async def ask(self, method: str, params: Any) -> bool:
         """Asks the client for something; whether it has agreed."""
@@ -224,12 +279,19 @@ class XlaLensServer(LanguageServer):
                 self.text_document_publish_diagnostics(
                     lsp.PublishDiagnosticsParams(uri, diagnostics, versions.get(uri))
                 )
+        for uri, (_, page) in list(self.pages.items()):
+            if page.key == state.key and state.open:
+                self.start(self._refresh_page(uri))
         for method in state.outdated():
             if REFRESHES.get(method) in self.client.refreshes:
                 self.start(self._refresh(REFRESHES[method]))
 
     async def _refresh(self, method: str) -> None:
         await self.ask(method, None)
+
+    async def _refresh_page(self, uri: str) -> None:
+        if self.client.reads_content:
+            await self.ask(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH, lsp.TextDocumentContentRefreshParams(uri))
 
 
 def _import_engine() -> None:

@@ -282,6 +282,11 @@ class Session:
                 self._visited.pop(next(iter(self._visited))).close()
         return state
 
+    def close_all(self) -> None:
+        """Gives up all that is under way."""
+        for state in (*self._sets.values(), *self._visited.values()):
+            state.close()
+
     async def look(self) -> None:
         """Looks what has changed on disk."""
         for state in (*self._sets.values(), *self._visited.values()):

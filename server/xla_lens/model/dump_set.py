@@ -274,7 +274,7 @@ class DumpSet:
         return range(first, first + int(self.used_values.use_count[used_value]))
 
     @cached_property
-    def _quoting(self) -> tuple[Column, Column]:
+    def quoting_rows(self) -> tuple[Column, Column]:
         """The rows of `used_values` that quote an instruction, by its name, and those names."""
         rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
         rows = rows[np.argsort(self.used_values.name[rows], kind="stable")]
@@ -284,7 +284,7 @@ class DumpSet:
         """The rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value of a
         tuple quotes the text of the whole instruction.
         """
-        rows, names = self._quoting
+        rows, names = self.quoting_rows
         first, last = names.searchsorted((name, name + 1))
         return list(map(int, rows[first:last]))
 

@@ -23,3 +23,10 @@ def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
     """For each wanted key the first of `rows` whose key it is, NONE if there is none."""
     unique, first = np.unique(keys, return_index=True)
     return taken(rows[first], found(unique, wanted))
+
+
+def biggest(sizes: Column, limit: int) -> Column:
+    """The rows of the biggest sizes, at most `limit`, in their own order."""
+    if len(sizes) <= limit:
+        return np.arange(len(sizes))
+    return np.sort(np.argpartition(-sizes, limit)[:limit])

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
-from xla_lens.model.places import report_table_allocation
+from xla_lens.model.places import live_range_steps, report_table_allocation, use_places
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo import name_at
 
@@ -85,7 +85,9 @@ class Mention:
 
 
 def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
-    """What the text at a byte of a file means. A place right behind a word counts as the word."""
+    """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of
+    a row that tells of one thing only.
+    """
     finders: list[Callable[[DumpSet, int], Mention | None]] = []
     if member is dump.assignment:
         finders += [_in_allocation, _in_slice]
@@ -103,6 +105,20 @@ def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction 
     if value != NONE:
         return Value(value)
     return Instruction(name) if name != NONE and dump.schedule_row_of_name[name] != NONE else None
+
+
+def step_of(dump: DumpSet, mention: Mention) -> int | None:
+    """The step that a mention is of, None if it is of none: of an entry of the schedule its own, whatever it means
+    besides.
+    """
+    match mention.target:
+        case Step(step):
+            return step
+        case Peak(row):
+            return int(dump.peaks.step[row])
+        case Value() | Instruction() if mention.role is Role.SCHEDULE:
+            return int(dump.schedule.step[dump.schedule.start.searchsorted(mention.start, "right") - 1])
+    return None
 
 
 def _row_at(table: Table, offset: int) -> int:
@@ -152,15 +168,14 @@ def _in_position(dump: DumpSet, offset: int) -> Mention | None:
 def _in_use(dump: DumpSet, offset: int) -> Mention | None:
     table = dump.uses
     row = _row_at(table, offset)
-    if row == NONE:
+    if dump.used is None or row == NONE:
         return None
-    start, end = int(table.start[row]), int(table.end[row])
+    ((place, user_end),) = use_places(dump, dump.used, range(row, row + 1))
+    if offset > user_end:
+        return _value_mention(_owner(dump, int(table.value[row])), Role.OPERAND, user_end + len(b", "), place.end)
     name = int(table.name[row])
-    name_end = start + len(dump.names[name])
-    if offset > name_end:
-        return _value_mention(_owner(dump, int(table.value[row])), Role.OPERAND, name_end + len(b", "), end)
     target = meaning(dump, name)
-    return Mention(target, Role.USER, start, name_end, name) if target else None
+    return Mention(target, Role.USER, place.start, user_end, name) if target else None
 
 
 def _owner(dump: DumpSet, used_value: int) -> int:
@@ -199,15 +214,13 @@ def _in_live_range(dump: DumpSet, offset: int) -> Mention | None:
     row = _row_at(table, offset)
     if dump.live is None or row == NONE:
         return None
-    value_end, end = int(table.value_end[row]), int(table.end[row])
-    if offset <= value_end:
-        target = meaning(dump, int(table.name[row]), int(table.index[row]))
-        return Mention(target, Role.LIVE_RANGE, int(table.start[row]), value_end) if target else None
-    # `:start-end`, in which a number may be negative.
-    dash = dump.live.document.data.index(b"-", value_end + 2, end)
-    if offset <= dash:
-        return Mention(Step(int(table.start_step[row])), Role.LIVE_RANGE, value_end + 1, dash)
-    return Mention(Step(int(table.end_step[row])), Role.LIVE_RANGE, dash + 1, end)
+    start, end = live_range_steps(dump.live, table, row)
+    if offset >= start.start:
+        place, step = (start, table.start_step[row]) if offset <= start.end else (end, table.end_step[row])
+        return Mention(Step(int(step)), Role.LIVE_RANGE, place.start, place.end)
+    target = meaning(dump, int(table.name[row]), int(table.index[row]))
+    value_end = int(table.value_end[row])
+    return Mention(target, Role.LIVE_RANGE, int(table.start[row]), value_end) if target else None
 
 
 def _in_peak(dump: DumpSet, offset: int) -> Mention | None:

@@ -1,5 +1,6 @@
 """Where a dump set tells of something: the bytes of the rows and of the names in them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.lookup import first_rows, taken
 from xla_lens.model.members import Member
-from xla_lens.syntax.columns import NONE, Column, ReportRows, ReportTables, Table
+from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,12 @@ class Place:
     member: Member
     start: int
     end: int
+
+
+def row_places(member: Member, table: Table, rows: range | Column) -> Iterator[Place]:
+    """Whole rows of a table of a file."""
+    for start, end in zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True):
+        yield Place(member, start, end)
 
 
 def row_place(member: Member, table: Table, row: int) -> Place:
@@ -30,6 +37,14 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
     if dump.assignment is None or row == NONE:
         return None
     return Place(dump.assignment, int(dump.slices.value_start[row]), int(dump.slices.value_end[row]))
+
+
+def value_places(dump: DumpSet, member: Member, allocation: int) -> Iterator[Place]:
+    """The values in the rows of an allocation."""
+    slices, first = dump.slices, int(dump.allocations.first_slice[allocation])
+    rows = range(first, first + int(dump.allocations.slice_count[allocation]))
+    for start, end in zip(slices.value_start[rows].tolist(), slices.value_end[rows].tolist(), strict=True):
+        yield Place(member, start, end)
 
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
@@ -58,6 +73,30 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
     if dump.live is None or row == NONE:
         return None
     return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
+
+
+def step_place(dump: DumpSet, row: int) -> Place | None:
+    """The step in a row of the schedule."""
+    name = schedule_place(dump, row)
+    return Place(name.member, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
+
+
+def live_range_steps(member: Member, table: LiveRanges, row: int) -> tuple[Place, Place]:
+    """The first and the last step in a live range of a file."""
+    start, end = int(table.value_end[row]) + len(b":"), int(table.end[row])
+    # Either may be negative.
+    dash = member.document.data.index(b"-", start + 1, end)
+    return Place(member, start, dash), Place(member, dash + 1, end)
+
+
+def use_places(dump: DumpSet, member: Member, rows: range | Column) -> Iterator[tuple[Place, int]]:
+    """Some rows of `DumpSet.uses`, and for each where the name of the instruction that reads ends; behind that comes
+    which operand it is.
+    """
+    uses = dump.uses
+    columns = (uses.start[rows].tolist(), uses.end[rows].tolist(), uses.name[rows].tolist())
+    for start, end, name in zip(*columns, strict=True):
+        yield Place(member, start, end), start + len(dump.names[name])
 
 
 def total_place(dump: DumpSet) -> Place | None:

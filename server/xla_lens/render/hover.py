@@ -1,6 +1,5 @@
 """Hovers as Markdown."""
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -16,6 +15,7 @@ from xla_lens.features.hover.facts import (
     ValueFacts,
     ValueName,
 )
+from xla_lens.render.markdown import code, table
 from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
 from xla_lens.render.padding import padding_part
 from xla_lens.syntax.columns import Kind
@@ -23,10 +23,7 @@ from xla_lens.syntax.file_names import MemberKind
 
 _MOST_INTERVALS: Final = 4
 _LONGEST_SHAPE: Final = 160
-_LONGEST_NAME: Final = 200
 _BARS: Final = " ▁▂▃▄▅▆▇█"
-_MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
-"""What is inline code, and what makes text bold."""
 _MISSING: Final = {
     MemberKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
     MemberKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
@@ -48,20 +45,6 @@ def hover_markdown(facts: Hover) -> str:
         case PeakFacts():
             lines = _peak(facts)
     return "\n".join(lines)
-
-
-def hover_text(facts: Hover) -> str:
-    """A hover for editors that show text as it is."""
-    lines = (line for line in hover_markdown(facts).split("\n") if not line.startswith("|--"))
-    return "\n".join(_MARKS.sub(r"\3", line).strip("| ").replace(" | ", "  ") for line in lines)
-
-
-def code(text: str) -> str:
-    """A text as inline code, whatever is in it."""
-    text = shortened(text, _LONGEST_NAME)
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}" if text else ""
 
 
 def kind_text(kind: Kind) -> str:
@@ -246,14 +229,17 @@ def _peak(facts: PeakFacts) -> Iterator[str]:
     if not facts.spaces:
         yield from _missing(facts.missing)
         return
-    yield "| memory space | true peak | at step | live at the printed step | reserved |"
-    yield "|---|--:|--:|--:|--:|"
-    for space in facts.spaces:
-        step = f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-"
-        yield (
-            f"| {_space(space.color)} | {human(space.peak_bytes)} | {step} | {human(space.live_at_printed)} | "
-            f"{human(space.reserved_bytes)} |"
+    rows = [
+        (
+            _space(space.color),
+            human(space.peak_bytes),
+            f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-",
+            human(space.live_at_printed),
+            human(space.reserved_bytes),
         )
+        for space in facts.spaces
+    ]
+    yield from table(("memory space", "true peak", "at step", "live at the printed step", "reserved"), rows, (0,))
     yield ""
     reasons = list(_reasons(facts))
     if reasons:

@@ -5,6 +5,8 @@ from typing import Final
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _SPACES: Final = {0: "default", 1: "vmem", 2: "smem", 3: "hbm", 4: "host", 5: "cmem"}
+_COLORS: Final = {name: color for color, name in _SPACES.items()}
+_COLOR: Final = re.compile(r"(?:color_)?(\d{1,9})")
 
 
 def human(size_bytes: int) -> str:
@@ -32,6 +34,12 @@ def space_name(color: int) -> str:
     return _SPACES.get(color, f"color_{color}")
 
 
+def parse_space(text: str) -> int | None:
+    """The colour of a memory space by its name, ``vmem`` or ``color_7``, or by its number; None if it is none."""
+    number = _COLOR.fullmatch(text)
+    return int(number[1]) if number else _COLORS.get(text)
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things: ``1 value``, ``2,170 values``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
@@ -43,7 +51,7 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-_SIZE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*", re.IGNORECASE)
+_SIZE: Final = re.compile(r"\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*", re.IGNORECASE)
 
 
 def parse_size(text: str) -> int | None:

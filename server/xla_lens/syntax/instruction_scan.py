@@ -7,9 +7,10 @@ still who decides what an instruction is: whatever is not plainly of the usual f
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
-from xla_lens.syntax.hlo import parse_instruction, unquoted
+from xla_lens.syntax.hlo import Operand, parse_instruction, unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +54,45 @@ def operand_names(text: bytes, start: int = 0, end: int | None = None) -> tuple[
 
 def operands_of(text: bytes, head: InstructionHead, start: int = 0, end: int | None = None) -> tuple[bytes, ...]:
     """`operand_names` where the head is known."""
-    if head.opcode in _WITHOUT_NAMES:
-        return ()
     end = len(text) if end is None else end
+    list_end, is_usual = _operand_list(text, head, end)
+    if is_usual:
+        return tuple(_OPERAND.findall(text, head.operands_start, list_end))
+    return tuple(operand.name for operand in _parsed_operands(text[start:list_end]))
+
+
+def operand_at(
+    text: bytes, head: InstructionHead, number: int, start: int = 0, end: int | None = None
+) -> Operand | None:
+    """An operand, by its number, of the instruction at bytes `start` to `end` of a text whose head is known. Its own
+    bytes are counted from `start`. None if there are not that many.
+    """
+    end = len(text) if end is None else end
+    if not 0 <= number < end - start:
+        return None
+    list_end, is_usual = _operand_list(text, head, end)
+    if is_usual:
+        match = next(islice(_OPERAND.finditer(text, head.operands_start, list_end), number, None), None)
+        return Operand(match[1], match.start() - start, match.end() - start) if match else None
+    operands = _parsed_operands(text[start:list_end])
+    return operands[number] if number < len(operands) else None
+
+
+def _operand_list(text: bytes, head: InstructionHead, end: int) -> tuple[int, bool]:
+    """Where the list of operands ends, and whether each `%name` in it is an operand and there is no other. Else it is
+    left to the grammar: names without `%` are of HLO modules, and of operands that are deleted, `null`.
+    """
+    if head.opcode in _WITHOUT_NAMES:
+        return head.operands_start, True
     close = _TO_CLOSE.match(text, head.operands_start, end)
-    if close:
-        operands = close[0]
-        if operands == b")":
-            return ()
-        names = _OPERAND.findall(operands)
-        # Names without `%` are of HLO modules, and of operands that are deleted: `null`.
-        if names and b"null" not in operands:
-            return tuple(names)
-    instruction = parse_instruction(text[start : close.end() if close else end])
-    return tuple(operand.name for operand in instruction.operands) if instruction else ()
+    operands = close[0] if close else b""
+    is_usual = operands == b")" or (b"%" in operands and b"null" not in operands)
+    return close.end() if close else end, is_usual
+
+
+def _parsed_operands(text: bytes) -> tuple[Operand, ...]:
+    instruction = parse_instruction(text)
+    return instruction.operands if instruction else ()
 
 
 _METADATA: Final = b", metadata={"

@@ -15,10 +15,14 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
     """The line (from 0) and the column in units of `encoding` (from 0) of a byte offset."""
     row = document.row(offset)
     start, end = document.line_span(row)
-    before = document.data[start : max(start, min(offset, end))]
-    if encoding is Encoding.UTF8 or before.isascii():
-        return row, len(before)
-    return row, int(_widths(before, encoding).sum())
+    return row, width(document.data[start : max(start, min(offset, end))], encoding)
+
+
+def width(data: bytes, encoding: Encoding) -> int:
+    """How many units of `encoding` some bytes of a line take up."""
+    if encoding is Encoding.UTF8 or data.isascii():
+        return len(data)
+    return int(_widths(data, encoding).sum())
 
 
 def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> int:

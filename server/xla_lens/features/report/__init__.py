@@ -12,7 +12,7 @@ from xla_lens.features.report.parts import (
     padding_report,
     source_report,
 )
-from xla_lens.features.report.values import live_set
+from xla_lens.features.report.values import end_step, live_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Severity
@@ -28,7 +28,7 @@ def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOpti
     printed = len(dump.peaks) > 0
     # One file with all but live ranges is a release that prints none; it is whole.
     is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
-    last_step = dump.last_step + 1 if dump.last_step is not None else None
+    last_step = end_step(dump)
     asked_step = options.at_step
     lacks_step = asked_step is not None and (last_step is None or asked_step > last_step)
     if lacks_step:

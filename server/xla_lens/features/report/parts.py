@@ -30,7 +30,7 @@ from xla_lens.model.memory import MemorySpace
 from xla_lens.model.next_peak import next_peaks
 from xla_lens.model.owned import owned_bytes
 from xla_lens.model.padding import padding_at, padding_of
-from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.columns import NONE, Column
 
 
 def source_report(dump: DumpSet, space: MemorySpace, step: int) -> SourceReport:
@@ -130,7 +130,7 @@ def arena_reports(analysis: Analysis, color: int, top: int | None, slots: int | 
             holes=_pairs(life.free_at_space_peak, 0),
             full_size_steps=_pairs(arena.full_size_steps, 1),
             reaching=names_of(dump, arena.reaching, top),
-            biography=tuple(_slots(dump, life))[:slots] if slots is not None else None,
+            biography=tuple(slots_of(dump, life, np.arange(len(life.value))[:slots])) if slots is not None else None,
         )
 
 
@@ -140,9 +140,10 @@ def _pairs(intervals: Intervals | None, less: int) -> tuple[tuple[int, int], ...
     return tuple(zip(intervals.start.tolist(), (intervals.end - less).tolist(), strict=True))
 
 
-def _slots(dump: DumpSet, life: Biography) -> Iterator[Slot]:
+def slots_of(dump: DumpSet, life: Biography, rows: Column) -> Iterator[Slot]:
+    """Some rows of a biography."""
     columns = (life.value, life.offset, life.end_offset, life.start_step, life.end_step)
-    for value, offset, end, first, last in zip(*(column.tolist() for column in columns), strict=True):
+    for value, offset, end, first, last in zip(*(column[rows].tolist() for column in columns), strict=True):
         steps = (None, None) if first == NONE else (first, last)
         yield Slot(*name_cells(dump, value), offset, end, *steps)
 

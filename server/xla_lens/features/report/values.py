@@ -28,6 +28,11 @@ def names_of(dump: DumpSet, values: Column, top: int | None = None) -> tuple[Val
     return tuple(value_name(dump, value) for value in values[:top].tolist())
 
 
+def end_step(dump: DumpSet) -> int | None:
+    """The step after the last instruction, where the program ends; None without a schedule."""
+    return dump.last_step + 1 if dump.last_step is not None else None
+
+
 def live_set(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> LiveSet:
     """What takes bytes of a memory space at a step."""
     live = live_values(dump, step)

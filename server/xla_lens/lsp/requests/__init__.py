@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.requests import documents, positions
+from xla_lens.lsp.requests import commands, content, diagnostics, documents, positions, suggestions, workspace
 from xla_lens.lsp.requests.context import Context
 
 
@@ -43,7 +43,19 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.TEXT_DOCUMENT_DEFINITION: Quick(positions.go_to_definition),
     lsp.TEXT_DOCUMENT_DECLARATION: Quick(positions.go_to_declaration),
     lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(positions.go_to_type_definition),
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(positions.go_to_implementation),
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(positions.find_references),
+    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: Quick(positions.mark_highlights),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
     lsp.TEXT_DOCUMENT_INLAY_HINT: Quick(documents.show_hints),
+    lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),
+    lsp.CODE_LENS_RESOLVE: Quick(suggestions.resolve_lens),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(documents.list_links),
+    lsp.DOCUMENT_LINK_RESOLVE: Wide(documents.resolve_link),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(suggestions.list_actions),
+    lsp.TEXT_DOCUMENT_DIAGNOSTIC: Wide(diagnostics.of_document),
+    lsp.WORKSPACE_DIAGNOSTIC: Wide(diagnostics.of_workspace),
+    lsp.WORKSPACE_SYMBOL: Wide(workspace.find_symbols),
+    lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Wide(content.read_content),
+    lsp.WORKSPACE_EXECUTE_COMMAND: Wide(commands.run_command),
 }

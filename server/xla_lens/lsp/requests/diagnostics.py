@@ -1,4 +1,4 @@
-"""Diagnostics for editors that ask for them: of a document, and of all that is open."""
+"""Diagnostics for editors that ask for them: of a document, and of the workspace."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lsprotocol import types as lsp
 
 from xla_lens.lsp.diagnostics import diagnostics_of
+from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.session import DumpSetState
 
 if TYPE_CHECKING:
@@ -36,9 +37,17 @@ async def of_document(server: "XlaLensServer", params: lsp.DocumentDiagnosticPar
 
 
 async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticParams) -> lsp.WorkspaceDiagnosticReport:
-    """The diagnostics of all files of the sets that are open."""
+    """The diagnostics of all files of the sets that are open; of the others in the workspace, too, if the user wants
+    that.
+    """
     before = {previous.uri: previous.value for previous in params.previous_result_ids}
-    reports = {report.uri: report for state in server.session.sets for report in _of_set(server, state, before)}
+    reports: dict[str, _WorkspaceReport] = {}
+    if server.settings.checks_workspace:
+        await server.index.read()
+        for indexed in (await server.index.sets()).values():
+            reports.update((report.uri, report) for report in _of_indexed(server, indexed, before))
+    for state in server.session.sets if server.is_used else ():
+        reports.update((report.uri, report) for report in _of_set(server, state, before))
     # Of what was closed since nothing is told any more.
     for uri in before.keys() - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
@@ -53,6 +62,15 @@ def _of_set(server: "XlaLensServer", state: DumpSetState, before: dict[str, str]
             yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result, version)
         else:
             yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, version, result_id=result)
+
+
+def _of_indexed(server: "XlaLensServer", indexed: IndexedSet, before: dict[str, str]) -> Iterator[_WorkspaceReport]:
+    result = f"{hash((*sorted(indexed.stamps.values()), server.settings)):x}"
+    for uri, diagnostics in server.index.diagnostics(indexed).items():
+        if before.get(uri) == result:
+            yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result)
+        else:
+            yield lsp.WorkspaceFullDocumentDiagnosticReport(uri, diagnostics, result_id=result)
 
 
 def _result_id(server: "XlaLensServer", state: DumpSetState, uri: str) -> str:

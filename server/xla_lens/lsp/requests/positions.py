@@ -1,21 +1,32 @@
 """Requests about what stands at a position."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from lsprotocol import types as lsp
 
+from xla_lens.features.highlight import HighlightKind, highlights
 from xla_lens.features.hover import hover
-from xla_lens.features.navigation import declaration, definition, type_definition
-from xla_lens.features.references import references
+from xla_lens.features.navigation import declaration, definition, implementation, type_definition
+from xla_lens.features.references import references, references_without_declaration
 from xla_lens.lsp.requests.context import Context
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.mentions import Mention
 from xla_lens.model.places import Place
-from xla_lens.render.hover import hover_markdown, hover_text
+from xla_lens.render.hover import hover_markdown
+from xla_lens.render.markdown import without_marks
 
 _Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
+
+HIGHLIGHT_LIMIT: Final = 1_000
+"""Words that are marked, at most: an editor asks at each move of the cursor."""
+
+_HIGHLIGHTS: Final = {
+    HighlightKind.WRITE: lsp.DocumentHighlightKind.Write,
+    HighlightKind.READ: lsp.DocumentHighlightKind.Read,
+    HighlightKind.TEXT: lsp.DocumentHighlightKind.Text,
+}
 
 
 def show_hover(context: Context, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -23,11 +34,11 @@ def show_hover(context: Context, params: lsp.HoverParams) -> lsp.Hover | None:
     mention = context.mention(params.position)
     if mention is None:
         return None
-    facts = hover(context.analysis, mention)
+    markdown = hover_markdown(hover(context.analysis, mention))
     if context.client.reads_markdown:
-        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, hover_markdown(facts))
+        content = lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     else:
-        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, hover_text(facts))
+        content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))
     return lsp.Hover(content, context.convert.range(context.member, mention.start, mention.end))
 
 
@@ -69,11 +80,29 @@ def _go(
     return [context.convert.link(place, origin) for place in places] or None
 
 
+def go_to_implementation(context: Context, params: lsp.ImplementationParams) -> _Locations:
+    """What runs."""
+    return _go(context, params, lsp.TEXT_DOCUMENT_IMPLEMENTATION, implementation)
+
+
+def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight] | None:
+    """The words of the document that mean the same."""
+    mention = context.mention(params.position)
+    if mention is None:
+        return None
+    found = highlights(context.analysis.dump, context.member, mention, HIGHLIGHT_LIMIT + 1)
+    return [
+        lsp.DocumentHighlight(context.convert.range(context.member, word.start, word.end), _HIGHLIGHTS[word.kind])
+        for word in context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
+    ]
+
+
 def find_references(context: Context, params: lsp.ReferenceParams) -> list[lsp.Location] | None:
     """All places that mention the same."""
     mention = context.mention(params.position)
     if mention is None:
         return None
     limit = context.settings.place_limit
-    places = context.cut(references(context.analysis.dump, mention.target, limit + 1), limit, "references")
+    find = references if params.context.include_declaration else references_without_declaration
+    places = context.cut(find(context.analysis.dump, mention.target, limit + 1), limit, "references")
     return [context.convert.location(place) for place in places]

@@ -1,22 +1,27 @@
-"""A report as text."""
+"""A report as text and as Markdown."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.report.facts import LiveSet, Part, Report, SpaceReport
+from xla_lens.features.report.facts import Part, Report, SpaceReport
 from xla_lens.model.printed_peak import DEFAULT_COLOR
-from xla_lens.render.numbers import counted, human, percent, shortened, space_name
+from xla_lens.model.subjects import Subject, SubjectKind
+from xla_lens.render.numbers import counted, human, percent, space_name
+from xla_lens.render.report import blocks
+from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Words
+from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.parts import (
-    alive_text,
-    arenas_text,
-    budget_text,
-    curve_text,
-    donation_text,
-    explained_text,
-    padding_text,
-    source_text,
+    alive_part,
+    arenas_part,
+    curve_part,
+    explained_part,
+    live_set_part,
+    padding_part,
+    source_part,
 )
-from xla_lens.render.report.tables import WIDEST_NAME, WIDEST_SHAPE, cut, table
+from xla_lens.render.report.plain import Room, plain_lines
+from xla_lens.render.report.savings import budget_part, donation_part
+from xla_lens.render.report.words import step_link
 
 _WORTH_MORE: Final = 1 << 16
 """Of memory spaces of which less is ever live, only that is told. JSON has it all."""
@@ -24,128 +29,117 @@ _WORTH_MORE: Final = 1 << 16
 
 def report_text(one: Report, width: int) -> Iterator[str]:
     """The lines of a report, cut to a width."""
+    return (line.text for line in plain_lines(report_outline(one), Room(width, stretch=1)))
+
+
+def report_markdown(one: Report) -> Iterator[str]:
+    """The lines of a report as Markdown."""
+    return markdown_lines(report_outline(one))
+
+
+def report_outline(one: Report) -> Outline:
+    """What a report says."""
+    name = next(iter(one.files.values())).rpartition("/")[2]
+    parts = (*_whole(one), *_over_time(one), *_rest(one))
+    return Outline(Name(one.module or name, widest=None), tuple(_head(one)), tuple(part for part in parts if part))
+
+
+def _head(one: Report) -> Iterator[tuple[str, Words]]:
     first = next(iter(one.files.values()))
-    folder, _, name = first.rpartition("/")
-    yield one.module or name
-    yield f"  files      {', '.join(one.files)} in {folder or '.'}"
+    yield "files", (f"{', '.join(one.files)} in ", Name(first.rpartition("/")[0] or ".", widest=None))
     if one.reserved_bytes is not None and one.allocations is not None:
-        yield f"  reserved   {human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
+        yield "reserved", f"{human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
     counts = ((one.values, "value"), (one.instructions, "scheduled instruction"))
     told = ", ".join(counted(count, what) for count, what in counts if count is not None)
     if told:
-        yield f"  holds      {told}"
-    yield from _missing(one)
+        yield "holds", told
+    if one.allocations is None:
+        yield "missing", "the buffer assignment: nothing is known of allocations, sizes and offsets"
+    if not one.has_live_ranges:
+        yield "missing", "the live ranges: nothing is known of the peak"
+    if one.total_bytes is None:
+        yield "missing", "the values: nothing is known of the total, positions, uses and instructions"
     if one.findings:
-        yield f"  findings   {one.findings:,}: run `xla-lens check {first}`"
+        yield "findings", (f"{one.findings:,}: run ", Command(f"xla-lens check {first}"))
+
+
+def _whole(one: Report) -> Iterator[blocks.Part]:
     if one.spaces and Part.TOTALS in one.parts:
-        yield ""
-        yield from _totals(one)
-    if one.has_live_ranges:
-        yield from _over_time(one, width)
-    if one.donation and Part.DONATION in one.parts:
-        yield ""
-        yield from cut(donation_text(one.donation), width)
-    if one.lacks_step:
-        end = "nothing is known of steps" if one.last_step is None else f"the steps are 0 to {one.last_step}"
-        yield ""
-        yield f"There is no step {one.asked_step}: {end}."
+        yield _totals(one)
 
 
-def _over_time(one: Report, width: int) -> Iterator[str]:
+def _over_time(one: Report) -> Iterator[blocks.Part]:
+    if not one.has_live_ranges:
+        return
     if Part.PEAK in one.parts:
-        yield ""
-        yield from _peaks(one)
+        yield _peaks(one)
         if one.explained:
-            yield ""
-            yield from cut(explained_text(one.explained), width)
+            yield explained_part(one.explained)
     for space in one.spaces:
-        for part in _parts(space, one):
-            lines = list(cut(part, width))
-            if lines:
-                yield ""
-                yield from lines
+        yield from _space_parts(space, one)
 
 
-def _parts(space: SpaceReport, one: Report) -> Iterator[Iterator[str]]:
-    """The parts of a memory space, each as lines."""
+def _space_parts(space: SpaceReport, one: Report) -> Iterator[blocks.Part]:
     name = space_name(space.color)
     if space.peak and space.curve:
-        yield curve_text(space.curve, space.peak, name, one.last_step or 0)
+        yield curve_part(space.curve, space.peak, name, one.last_step or 0)
     if space.peak and Part.LIVE in one.parts:
-        yield _live_set(space.peak, f"Live at the peak of {name}")
+        yield live_set_part(space.peak, f"Live at the peak of {name}")
     if space.at_step:
-        yield _live_set(space.at_step, f"Live at the step in {name}")
+        yield live_set_part(space.at_step, f"Live at the step in {name}")
     if space.color != DEFAULT_COLOR and (not space.peak or space.peak.live_bytes < _WORTH_MORE):
         return
     if space.peak and space.sources:
-        yield source_text(space.sources, name)
+        yield source_part(space.sources, name)
     if space.peak and space.alive:
-        yield alive_text(space.alive, space.peak, name)
+        yield alive_part(space.alive, space.peak, name)
     if space.padding:
-        yield padding_text(space.padding, name)
+        yield padding_part(space.padding, name)
     if space.arenas:
-        yield arenas_text(space.arenas, space.peak, name)
+        yield arenas_part(space.arenas, space.peak, name)
     if space.budget:
-        yield budget_text(space.budget, space.peak, name)
+        yield budget_part(space.budget, space.peak, name)
 
 
-def _missing(one: Report) -> Iterator[str]:
-    if one.allocations is None:
-        yield "  missing    the buffer assignment: nothing is known of allocations, sizes and offsets"
-    if not one.has_live_ranges:
-        yield "  missing    the live ranges: nothing is known of the peak"
-    if one.total_bytes is None:
-        yield "  missing    the values: nothing is known of the total, positions, uses and instructions"
+def _rest(one: Report) -> Iterator[blocks.Part]:
+    if one.donation and Part.DONATION in one.parts:
+        yield donation_part(one.donation)
+    if one.lacks_step:
+        end = "nothing is known of steps" if one.last_step is None else f"the steps are 0 to {one.last_step}"
+        yield (Section(f"There is no step {one.asked_step}: {end}."),)
 
 
-def _totals(one: Report) -> Iterator[str]:
+def _totals(one: Report) -> blocks.Part:
     kinds = list(dict.fromkeys(kind.kind for space in one.spaces for kind in space.kinds))
-    rows = [["Memory space", "reserved", *kinds]]
+    rows = []
     for space in one.spaces:
         sizes = {kind.kind: human(kind.size_bytes) for kind in space.kinds}
-        rows.append([_space(space), human(space.reserved_bytes), *(sizes.get(kind, "") for kind in kinds)])
-    yield from table(rows, left=(0,))
+        rows.append((_space(space), human(space.reserved_bytes), *(sizes.get(kind, "") for kind in kinds)))
+    return (Section("Memory space", (Table(("", "reserved", *kinds), tuple(rows), left=(0,)),)),)
 
 
-def _peaks(one: Report) -> Iterator[str]:
-    rows = [["Peak", "true", "of reserved", "at step", "instruction", "live at the printed peak"]]
-    for space in one.spaces:
-        peak, printed = space.peak, space.live_at_printed_peak
-        rows.append(
-            [
-                _space(space),
-                human(peak.live_bytes if peak else 0),
-                percent(peak.live_bytes if peak else 0, space.reserved_bytes),
-                f"{peak.step}" if peak else "",
-                shortened(peak.instruction or "", WIDEST_NAME) if peak else "",
-                human(printed) if printed is not None else "",
-            ]
-        )
+def _peaks(one: Report) -> blocks.Part:
+    told: list[Words | Table] = []
     if one.spaces:
-        yield from table(rows, left=(0, 4))
+        header = ("", "true", "of reserved", "at step", "instruction", "live at the printed peak")
+        told.append(Table(header, tuple(map(_peak, one.spaces)), left=(0, 4)))
     if one.printed_peak_step is not None and one.printed_peak_bytes is not None:
-        yield f"  XLA prints a peak of {human(one.printed_peak_bytes)} at step {one.printed_peak_step}."
+        printed = f"XLA prints a peak of {human(one.printed_peak_bytes)} at step {one.printed_peak_step}"
+        told.append((Linked(printed, Subject(SubjectKind.PRINTED_PEAK, 0)), "."))
+    return (Section("Peak", tuple(told)),) if told else ()
 
 
-def _live_set(live: LiveSet, title: str) -> Iterator[str]:
-    instruction = f" ({live.instruction})" if live.instruction else ""
-    yield f"{title}: {human(live.live_bytes)} in {counted(live.count, 'value')} at step {live.step}{instruction}"
-    header = ["  size", "share", "value", "shape", "live", "op_name"]
-    rows = [
-        [
-            f"  {human(value.size_bytes)}",
-            percent(value.size_bytes, live.live_bytes),
-            shortened(value.name + (value.index or ""), WIDEST_NAME),
-            shortened(value.shape, WIDEST_SHAPE),
-            f"{value.start_step}-{value.end_step}",
-            value.op_name or "",
-        ]
-        for value in live.values
-    ]
-    yield from table([header, *rows], left=(2, 3, 4, 5))
-    if live.count > len(live.values):
-        yield f"  ... and {counted(live.count - len(live.values), 'smaller value')}"
+def _peak(space: SpaceReport) -> tuple[Words, ...]:
+    peak, printed = space.peak, space.live_at_printed_peak
+    return (
+        _space(space),
+        human(peak.live_bytes if peak else 0),
+        percent(peak.live_bytes if peak else 0, space.reserved_bytes),
+        step_link(peak.step) if peak else "",
+        Name(peak.instruction or "") if peak else "",
+        human(printed) if printed is not None else "",
+    )
 
 
 def _space(space: SpaceReport) -> str:
-    return f"  {space.color} {space_name(space.color)}"
+    return f"{space.color} {space_name(space.color)}"

@@ -1,0 +1,135 @@
+"""What can be done at a place of a dump: to explain what is found there, to go where it leads, to show more of it.
+
+A dump is evidence, so nothing edits it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, TypeAlias
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.findings import Code, Finding, Related
+from xla_lens.model.members import Member
+from xla_lens.model.memory import MemorySpace
+from xla_lens.model.mentions import Allocation, Mention, Peak, Value, mention_at, step_of
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage
+from xla_lens.model.places import Place, schedule_place
+from xla_lens.model.printed_peak import DEFAULT_COLOR
+from xla_lens.syntax.columns import NONE
+
+_MOST: Final = 2
+"""Of one kind, so that all fit into a menu."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Show what findings like this one mean."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class GoToRelated:
+    """Go to another place that has to do with a finding."""
+
+    finding: Finding
+    related: Related
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPage:
+    """Show a page beside the dump."""
+
+    page: Page
+
+
+@dataclass(frozen=True, slots=True)
+class GoToPeak:
+    """Go to the step at which the most bytes of a memory space are live."""
+
+    color: int
+    step: int
+    live_bytes: int
+    place: Place
+
+
+Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak
+
+
+def actions(analysis: Analysis, member: Member, start: int, end: int) -> list[Action]:
+    """What can be done from byte `start` to `end` of a file, the most helpful first: eight things at most."""
+    here = [
+        finding
+        for finding in analysis.findings
+        if finding.place.member is member and finding.place.start <= end and start <= finding.place.end
+    ]
+    first: dict[Code, Finding] = {}
+    for finding in here:
+        first.setdefault(finding.code, finding)
+    mention = mention_at(analysis.dump, member, start)
+    leading = list(_of_mention(analysis, mention)) if mention else []
+    known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
+    explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
+    return [*explaining, *leading, ShowPage(ReportPage())]
+
+
+def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:
+    """Where findings lead besides to each other, and to the lines that are `known`."""
+    seen = known | {_line(finding.place) for finding in findings}
+    for finding in findings:
+        for related in finding.related:
+            if _line(related.place) not in seen:
+                seen.add(_line(related.place))
+                yield GoToRelated(finding, related)
+
+
+def _line(place: Place) -> tuple[str, int]:
+    return place.member.label, place.member.document.row(place.start)
+
+
+def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:
+    dump = analysis.dump
+    step = step_of(dump, mention)
+    if step is not None:
+        yield ShowPage(LiveSetPage(step))
+    yield from islice(_peaks(analysis, mention, step), _MOST)
+    match mention.target:
+        case Value(row) if dump.values.allocation[row] != NONE:
+            yield from _biography(analysis, int(dump.values.allocation[row]))
+        case Allocation(row):
+            yield from _biography(analysis, row)
+
+
+def _peaks(analysis: Analysis, mention: Mention, step: int | None) -> Iterator[Action]:
+    """The true peaks that help: from a step that of the default memory space, from the printed peak all that are
+    elsewhere, from a value the one that it is part of.
+    """
+    values, memory = analysis.dump.values, analysis.memory
+    if isinstance(mention.target, Peak) and step is not None:
+        for space in memory.spaces:
+            if space.live.at(step) < space.peak_live_bytes:
+                yield from _peak(analysis, space)
+    elif step is not None:
+        default = memory.space(DEFAULT_COLOR)
+        if default and default.peak_step != step:
+            yield from _peak(analysis, default)
+    elif isinstance(mention.target, Value):
+        row = mention.target.row
+        own = memory.space(int(values.color[row]))
+        is_timed = own is not None and own.peak_step is not None and values.start_step[row] != NONE
+        if own and is_timed and values.start_step[row] <= own.peak_step <= values.end_step[row]:
+            yield from _peak(analysis, own)
+
+
+def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
+    if space.peak_step is not None:
+        place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
+        if place:
+            yield GoToPeak(space.color, space.peak_step, space.peak_live_bytes, place)
+
+
+def _biography(analysis: Analysis, allocation: int) -> Iterator[Action]:
+    index = int(analysis.dump.allocations.index[allocation])
+    if index != NONE:
+        yield ShowPage(BiographyPage(index))

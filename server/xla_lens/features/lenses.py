@@ -1,0 +1,315 @@
+"""Code lenses: what stands above a line of a dump, and what a click on it shows.
+
+To find them is cheap: where they are, and what they are about. What they tell is found when an editor is about to show
+them. In between the set may be read again, so a lens names what it is about by the numbers that the dump gives it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import Severity
+from xla_lens.model.lookup import biggest, taken
+from xla_lens.model.members import Member
+from xla_lens.model.mentions import Value
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage
+from xla_lens.model.places import Place, schedule_place
+from xla_lens.model.printed_peak import DEFAULT_COLOR
+from xla_lens.syntax.columns import NONE, Column, Kind, Table
+
+LENS_LIMIT: Final = 500
+"""Allocations, and values, of a file that have lenses, at most: editors draw thousands of them slowly."""
+
+_SMALLEST_SHARE: Final = 0.0005
+"""A smaller share of the peak reads as nothing."""
+
+
+class LensKind(StrEnum):
+    """What a lens tells, and what its number is."""
+
+    SUMMARY = "summary"
+    """Of the whole set. No number."""
+    LIMIT = "limit"
+    """That only so many of the biggest have lenses."""
+    FILL = "fill"
+    """How much of an allocation is used at once; its index."""
+    USES = "uses"
+    """How often a value is used; its id."""
+    SHARE = "share"
+    """How much of the peak a value is; its id."""
+    PEAK = "peak"
+    """That a step is the true peak of memory spaces."""
+    PRINTED_PEAK = "printed-peak"
+    """What is live at the printed peak, by its step."""
+    TRUE_PEAK = "true-peak"
+    """On the printed peak, where the true peak of the default memory space is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lens:
+    """A lens on the line that starts at a byte of a file."""
+
+    offset: int
+    kind: LensKind
+    number: int = 0
+
+
+Click: TypeAlias = Page | Place | Value | None
+"""What a click leads to: a page, a place in the dump, the references of a value, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpacePeak:
+    """A memory space: the most bytes that are ever live in it, and those that it holds."""
+
+    color: int
+    peak_bytes: int
+    peak_step: int | None
+    reserved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryLens:
+    """The set: its memory spaces, and how many findings are errors or warnings."""
+
+    spaces: tuple[SpacePeak, ...]
+    findings: int
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class LimitLens:
+    """Only so many of the biggest have lenses."""
+
+    limit: int
+    click: Click = None
+
+
+@dataclass(frozen=True, slots=True)
+class FillLens:
+    """An allocation. Of one that XLA fills over time `peak_bytes` are live at once at most; None of others, which are
+    always full, and if nothing of it is ever live.
+    """
+
+    size_bytes: int
+    peak_bytes: int | None
+    values: int
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class UsesLens:
+    """A value is used so often, by so many instructions."""
+
+    uses: int
+    instructions: int
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLens:
+    """A value has `size_bytes` of the `peak_bytes` live at the peak of a memory space."""
+
+    color: int
+    size_bytes: int
+    peak_bytes: int
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLens:
+    """What is live at a step, by colour."""
+
+    live: tuple[tuple[int, int], ...]
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class PeakLens:
+    """What is live at a step in the memory spaces that have their peak there, by colour."""
+
+    live: tuple[tuple[int, int], ...]
+    click: Click
+
+
+@dataclass(frozen=True, slots=True)
+class TruePeakLens:
+    """A memory space has its peak at another step than the printed one."""
+
+    color: int
+    step: int
+    live_bytes: int
+    click: Click
+
+
+LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens | LiveLens | PeakLens | TruePeakLens
+
+
+def lenses(analysis: Analysis, member: Member, limit: int = LENS_LIMIT) -> list[Lens]:
+    """The lenses of a file in the order of its lines, on at most `limit` of its allocations and of its values: on the
+    biggest.
+    """
+    dump = analysis.dump
+    found: list[Lens] = []
+    if member is dump.assignment:
+        found += _on_allocations(dump, limit)
+    if member is dump.used:
+        found += _on_used_values(analysis, limit)
+    if member is dump.live:
+        found += _on_steps(analysis)
+    found.sort(key=lambda lens: lens.offset)
+    return [*_on_top(dump, member, limit), *found]
+
+
+def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
+    """What a lens tells, None if the set does not have any more what it is about."""
+    dump, number = analysis.dump, lens.number
+    match lens.kind:
+        case LensKind.SUMMARY:
+            return _summary(analysis)
+        case LensKind.LIMIT:
+            return LimitLens(number)
+        case LensKind.FILL:
+            row = dump.allocation_row(number)
+            return _fill(analysis, row) if row != NONE else None
+        case LensKind.USES | LensKind.SHARE:
+            value = dump.value_of_id(number)
+            if value == NONE:
+                return None
+            return _uses(dump, value) if lens.kind is LensKind.USES else _share(analysis, value)
+        case LensKind.PEAK:
+            return _peak(analysis, number)
+        case LensKind.PRINTED_PEAK:
+            live = ((space.color, space.live.at(number)) for space in analysis.memory.spaces)
+            return LiveLens(tuple((color, size) for color, size in live if size), click=LiveSetPage(number))
+        case LensKind.TRUE_PEAK:
+            return _true_peak(analysis, number)
+
+
+# ---------------------------------------------------------------- where they are
+
+
+def _on_top(dump: DumpSet, member: Member, limit: int) -> Iterator[Lens]:
+    yield Lens(0, LensKind.SUMMARY)
+    allocations = len(_worth_telling(dump)) if member is dump.assignment else 0
+    values = len(dump.used_values) if member is dump.used else 0
+    if max(allocations, values) > limit:
+        yield Lens(0, LensKind.LIMIT, limit)
+
+
+def _worth_telling(dump: DumpSet) -> Column:
+    """The allocations that XLA fills over time, or that several values share. Of the others their header says all."""
+    table = dump.allocations
+    is_shared = ((table.kind & int(Kind.PREALLOCATED_TEMP)) != 0) | (table.slice_count > 1)
+    return np.flatnonzero(is_shared & (table.index != NONE) & (table.kind != NONE) & (table.size_bytes > 0))
+
+
+def _on_allocations(dump: DumpSet, limit: int) -> Iterator[Lens]:
+    table, rows = dump.allocations, _worth_telling(dump)
+    rows = rows[biggest(table.size_bytes[rows], limit)]
+    if dump.assignment:
+        yield from _lenses(dump.assignment, LensKind.FILL, table, rows, table.index[rows])
+
+
+def _on_used_values(analysis: Analysis, limit: int) -> Iterator[Lens]:
+    dump, table = analysis.dump, analysis.dump.used_values
+    rows = np.flatnonzero(table.id != NONE)
+    rows = rows[biggest(taken(dump.values.size_bytes, dump.value_of_used_value[rows]), limit)]
+    if dump.used:
+        yield from _lenses(dump.used, LensKind.USES, table, rows, table.id[rows])
+        rows = rows[_is_at_peak(analysis, dump.value_of_used_value[rows])]
+        yield from _lenses(dump.used, LensKind.SHARE, table, rows, table.id[rows])
+
+
+def _on_steps(analysis: Analysis) -> Iterator[Lens]:
+    dump, spaces = analysis.dump, analysis.memory.spaces
+    if dump.live is None:
+        return
+    steps = sorted({space.peak_step for space in spaces if space.peak_step is not None and space.peak_live_bytes})
+    entries = [(step, row) for step in steps if (row := dump.schedule_row(step)) != NONE]
+    rows = np.array([row for _, row in entries], np.int64)
+    yield from _lenses(dump.live, LensKind.PEAK, dump.schedule, rows, np.array([step for step, _ in entries], np.int64))
+    peaks = np.arange(len(dump.peaks))
+    yield from _lenses(dump.live, LensKind.PRINTED_PEAK, dump.peaks, peaks, dump.peaks.step)
+    default = analysis.memory.space(DEFAULT_COLOR)
+    if default and default.peak_step is not None:
+        peaks = peaks[default.live.at_each(dump.peaks.step) < default.peak_live_bytes]
+        yield from _lenses(dump.live, LensKind.TRUE_PEAK, dump.peaks, peaks, np.full(len(peaks), default.color))
+
+
+def _lenses(member: Member, kind: LensKind, table: Table, rows: Column, numbers: Column) -> Iterator[Lens]:
+    starts = member.document.line_starts
+    lines = starts[starts.searchsorted(table.start[rows], "right") - 1]
+    for offset, number in zip(lines.tolist(), numbers.tolist(), strict=True):
+        yield Lens(offset, kind, number)
+
+
+def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
+    """Which of some values are live at the peak of their memory space, with a share of it that is worth telling."""
+    values = analysis.dump.values
+    is_there = np.zeros(len(rows), bool)
+    for space in analysis.memory.spaces:
+        if space.peak_step is not None:
+            is_live = (values.start_step[rows] <= space.peak_step) & (space.peak_step <= values.end_step[rows])
+            is_big = values.size_bytes[rows] > _SMALLEST_SHARE * space.peak_live_bytes
+            is_there |= is_live & is_big & (values.color[rows] == space.color) & (values.start_step[rows] != NONE)
+    return is_there
+
+
+# ---------------------------------------------------------------- what they tell
+
+
+def _summary(analysis: Analysis) -> SummaryLens:
+    spaces = (
+        SpacePeak(space.color, space.peak_live_bytes, space.peak_step, space.reserved_bytes)
+        for space in analysis.memory.spaces
+    )
+    findings = sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings)
+    return SummaryLens(tuple(spaces), findings, SummaryPage())
+
+
+def _fill(analysis: Analysis, allocation: int) -> FillLens:
+    table, live = analysis.dump.allocations, analysis.memory.allocation(allocation)
+    is_filled = live.peak_step is not None and table.kind[allocation] & int(Kind.PREALLOCATED_TEMP)
+    return FillLens(
+        size_bytes=int(table.size_bytes[allocation]),
+        peak_bytes=live.peak_bytes if is_filled else None,
+        values=int(table.slice_count[allocation]),
+        click=BiographyPage(int(table.index[allocation])),
+    )
+
+
+def _uses(dump: DumpSet, value: int) -> UsesLens | None:
+    row = int(dump.values.used_value[value])
+    if row == NONE:
+        return None
+    uses = dump.uses_of(row)
+    return UsesLens(len(uses), len(np.unique(dump.uses.name[uses.start : uses.stop])), Value(value))
+
+
+def _share(analysis: Analysis, value: int) -> ShareLens | None:
+    values = analysis.dump.values
+    space = analysis.memory.space(int(values.color[value]))
+    if space is None or space.peak_step is None or not _is_at_peak(analysis, np.array([value]))[0]:
+        return None
+    page = LiveSetPage(space.peak_step)
+    return ShareLens(space.color, int(values.size_bytes[value]), space.peak_live_bytes, page)
+
+
+def _peak(analysis: Analysis, step: int) -> PeakLens | None:
+    live = tuple((space.color, space.peak_live_bytes) for space in analysis.memory.spaces if space.peak_step == step)
+    return PeakLens(live, LiveSetPage(step)) if live else None
+
+
+def _true_peak(analysis: Analysis, color: int) -> TruePeakLens | None:
+    space = analysis.memory.space(color)
+    if space is None or space.peak_step is None:
+        return None
+    place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
+    return TruePeakLens(color, space.peak_step, space.peak_live_bytes, place)

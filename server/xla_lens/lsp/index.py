@@ -1,0 +1,129 @@
+"""The dump sets of the workspace, open or not: what is needed to find something in them, and their diagnostics.
+
+Read when it is first asked for, in a worker thread, and looked through again when it is asked for later. What the
+editor has open counts instead of the disk.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from lsprotocol import types as lsp
+
+from xla_lens.files import SetFiles
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.progress import progress
+from xla_lens.lsp.session import DumpSetState
+from xla_lens.model.analysis import Analysis
+from xla_lens.syntax.tree import Cancelled
+from xla_lens.workspace import Indexed, Progress, index, index_set
+
+if TYPE_CHECKING:
+    from xla_lens.lsp.server import XlaLensServer
+
+_LASTS: Final = 5.0
+"""Seconds for which what was read is taken as it is on disk."""
+
+IndexedSet: TypeAlias = Indexed[lsp.Diagnostic]
+
+
+class WorkspaceIndex:
+    """The sets in the folders of the workspace, and those that are open."""
+
+    def __init__(self, server: "XlaLensServer") -> None:
+        self._server = server
+        self._known: dict[Path, IndexedSet] = {}
+        self._found: dict[Path, IndexedSet] = {}
+        self._open: dict[Path, tuple[int, IndexedSet]] = {}
+        self._progress: Progress | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._read_at = float("-inf")
+        self._is_cancelled = False
+
+    def close(self) -> None:
+        """Gives up what is under way."""
+        self._is_cancelled = True
+
+    def forget(self) -> None:
+        """The folders or the files in them have changed."""
+        self._read_at = float("-inf")
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether sets are being read."""
+        return self._task is not None and not self._task.done()
+
+    async def read(self) -> None:
+        """Waits until all sets are read as they are on disk now, or were a few seconds ago."""
+        if not self.is_reading:
+            if time.monotonic() - self._read_at < _LASTS:
+                return
+            self._task = asyncio.get_running_loop().create_task(self._read())
+        if self._task:
+            await asyncio.shield(self._task)
+
+    async def sets(self) -> Mapping[Path, IndexedSet]:
+        """The sets that have been read up to now, by their stems."""
+        found = dict(self._known if not self.is_reading else {**self._known, **self._found})
+        states = self._server.session.sets if self._server.is_used else []
+        for state in states:
+            if state.analysis:
+                found[state.key] = await self._of_open(state, state.analysis)
+        self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
+        return found
+
+    def diagnostics(self, indexed: IndexedSet) -> dict[str, list[lsp.Diagnostic]]:
+        """The diagnostics of a set that is not open, by the addresses of its files. What the set would have to be
+        loaded for, such as the limits of the user, is not among them.
+        """
+        ignored = self._server.settings.ignored_codes
+        return {
+            Path(label).as_uri(): [diagnostic for diagnostic in findings.told if diagnostic.code not in ignored]
+            for label, findings in indexed.findings.items()
+        }
+
+    async def _read(self) -> None:
+        self._found = {}
+        async with progress(self._server, "Reading dump sets", told=self._told):
+            try:
+                await asyncio.to_thread(self._read_all, self._server.folders)
+            except Cancelled:
+                return
+        self._known, self._found, self._progress = self._found, {}, None
+        self._read_at = time.monotonic()
+
+    def _read_all(self, folders: list[Path]) -> None:
+        """Runs in a worker thread."""
+        known = dict(self._known)
+        for indexed in index(
+            folders,
+            known,
+            encoding=self._server.client.encoding,
+            tell=Converter({}, self._server.client).diagnostic,
+            is_cancelled=lambda: self._is_cancelled,
+            report_progress=self._follow,
+        ):
+            self._found[indexed.files.stem] = indexed
+
+    def _follow(self, now: Progress) -> None:
+        self._progress = now
+
+    def _told(self) -> tuple[str, int] | None:
+        now = self._progress
+        if now is None:
+            return "", 0
+        return f"{now.set_count:,} of {now.all_sets:,}", 100 * now.size_bytes // max(1, now.all_bytes)
+
+    async def _of_open(self, state: DumpSetState, analysis: Analysis) -> IndexedSet:
+        known = self._open.get(state.key)
+        if known and known[0] == state.generation:
+            return known[1]
+        files = SetFiles(state.key, {member.kind: Path(member.label) for member in analysis.dump.members})
+        generation, convert = state.generation, Converter(state.open, self._server.client)
+        indexed = await asyncio.to_thread(
+            index_set, files, {}, analysis, self._server.client.encoding, convert.diagnostic
+        )
+        self._open[state.key] = generation, indexed
+        return indexed

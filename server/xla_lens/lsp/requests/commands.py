@@ -1,0 +1,224 @@
+"""Commands: what the command line can tell, and what lenses and actions lead to.
+
+Each takes one object. What is to be shown is shown by the editor, if it can, and is the result in any case, so that
+an editor may do more with it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
+
+from xla_lens.features.references import references
+from xla_lens.features.report import report
+from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
+from xla_lens.files import explanation_path
+from xla_lens.lsp.methods import Command
+from xla_lens.lsp.requests.content import page_uri, shown_page
+from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.sync import path_of
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.findings import Code
+from xla_lens.model.limits import over_limits
+from xla_lens.model.mentions import Mention, Value, step_of
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.render.messages.data import finding_data
+from xla_lens.render.numbers import parse_size
+from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.report.data import report_data
+from xla_lens.syntax.columns import NONE
+from xla_lens.text.positions import decode
+
+if TYPE_CHECKING:
+    from xla_lens.lsp.server import XlaLensServer
+
+_T = TypeVar("_T")
+
+_TOP: Final = 20
+_WIDTH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The object that a command is given."""
+
+    server: "XlaLensServer"
+    given: Mapping[str, Any]
+
+    def get(self, name: str, wanted: type[_T], default: _T) -> _T:
+        """An argument, which need not be there. Raises `JsonRpcInvalidParams` for one that is of no use."""
+        value = self.given.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise JsonRpcInvalidParams(message=f"{name}: {wanted.__name__} wanted, not {type(value).__name__}")
+        found: _T = value
+        return found
+
+    def need(self, name: str, wanted: type[_T]) -> _T:
+        """An argument that has to be there. Raises `JsonRpcInvalidParams` if it is not."""
+        if self.given.get(name) is None:
+            raise JsonRpcInvalidParams(message=f"{name} is missing")
+        value: _T = self.get(name, wanted, self.given[name])
+        return value
+
+    async def analysed(self) -> tuple[DumpSetState, Analysis]:
+        """The set of the argument `uri`: of a document that is open, or of a file in the workspace."""
+        uri = self.need("uri", str)
+        found = self.server.session.find(uri)
+        state = found[0] if found else self.server.state_of_path(path_of(uri))
+        analysis = await state.analysis_for(found[1] if found else state.path) if state else None
+        if state is None or analysis is None:
+            raise JsonRpcInvalidParams(message=f"{uri} is neither open nor a dump in the workspace")
+        return state, analysis
+
+    async def context(self) -> Context:
+        """The context of a request about the argument `uri`, which has to be open."""
+        context = await self.server.context(lsp.WORKSPACE_EXECUTE_COMMAND, self.need("uri", str))
+        if context is None:
+            raise JsonRpcInvalidParams(message=f"{self.given['uri']} is not open")
+        return context
+
+    def position(self) -> lsp.Position:
+        """The argument `position`."""
+        try:
+            return self.server.protocol.typed(self.need("position", dict), lsp.Position)
+        except (ValueError, TypeError, ExceptionGroup) as error:
+            raise JsonRpcInvalidParams(message="position is no position") from error
+
+
+async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams) -> Any:
+    """Runs a command and gives its result."""
+    if params.command not in _COMMANDS:
+        raise JsonRpcInvalidParams(message=f"no such command: {params.command}")
+    given = params.arguments or [{}]
+    if len(given) != 1 or not isinstance(given[0], Mapping):
+        raise JsonRpcInvalidParams(message=f"{params.command} takes one object")
+    return await _COMMANDS[params.command](_Arguments(server, given[0]))
+
+
+# ---------------------------------------------------------------- what the command line can tell
+
+
+async def _report(arguments: _Arguments) -> Any:
+    _, analysis = await arguments.analysed()
+    kind = arguments.get("format", str, "markdown")
+    if kind not in ("markdown", "text", "json"):
+        raise JsonRpcInvalidParams(message="format: markdown, text or json")
+    budget = parse_size(arguments.get("budget", str, ""))
+    if budget is None and "budget" in arguments.given:
+        raise JsonRpcInvalidParams(message='budget: a size such as "16GiB"')
+    parts = arguments.get("parts", list, [])
+    if not set(parts) <= set(Part):
+        raise JsonRpcInvalidParams(message=f"parts: some of {', '.join(Part)}")
+    wanted = frozenset(map(Part, parts)) or DEFAULT_PARTS
+    top, step = arguments.get("top", int, -1 if kind == "json" else _TOP), arguments.get("atStep", int, -1)
+    options = ReportOptions(
+        top=top if top >= 0 else None,
+        at_step=step if step >= 0 else None,
+        parts=wanted | {Part.BUDGET} if budget is not None else wanted - {Part.BUDGET},
+        budget_bytes=budget,
+    )
+    files = {member.kind: member.label for member in analysis.dump.members}
+    made = await asyncio.to_thread(report, analysis, files, options)
+    if kind == "json":
+        return report_data(made)
+    lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
+    return "\n".join(lines) + "\n"
+
+
+async def _check(arguments: _Arguments) -> Any:
+    _, analysis = await arguments.analysed()
+    settings = arguments.server.settings
+    findings = (*analysis.findings, *over_limits(analysis, settings.max_peak, settings.max_reserved))
+    return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
+
+
+async def _explain(arguments: _Arguments) -> Any:
+    code = arguments.need("code", str)
+    if code not in set(Code):
+        raise JsonRpcInvalidParams(message=f"no such code: {code}")
+    page = explanation_path(Code(code))
+    await arguments.server.show(page.as_uri())
+    return page.read_text(encoding="utf-8")
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+async def _show_summary(arguments: _Arguments) -> Any:
+    return await _show(arguments, SummaryPage())
+
+
+async def _show_report(arguments: _Arguments) -> Any:
+    return await _show(arguments, ReportPage())
+
+
+async def _show_live_set(arguments: _Arguments) -> Any:
+    if "position" not in arguments.given:
+        return await _show(arguments, LiveSetPage(arguments.need("step", int)))
+    context = await arguments.context()
+    mention = context.mention(arguments.position())
+    step = _step(context.analysis.dump, mention) if mention else None
+    if step is None:
+        raise JsonRpcInvalidParams(message="nothing there has a step")
+    return await _show(arguments, LiveSetPage(step))
+
+
+def _step(dump: DumpSet, mention: Mention) -> int | None:
+    """The step under the cursor; of a value the one at which it is born."""
+    step = step_of(dump, mention)
+    if step is None and isinstance(mention.target, Value) and dump.values.live_range[mention.target.row] != NONE:
+        return int(dump.values.start_step[mention.target.row])
+    return step
+
+
+async def _show_biography(arguments: _Arguments) -> Any:
+    return await _show(arguments, BiographyPage(arguments.need("allocation", int)))
+
+
+async def _show(arguments: _Arguments, page: Page) -> Any:
+    state, _ = await arguments.analysed()
+    uri = page_uri(state.key, page)
+    shown = await shown_page(arguments.server, uri)
+    await arguments.server.show(uri)
+    return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
+
+
+async def _go_to(arguments: _Arguments) -> Any:
+    try:
+        target = arguments.server.protocol.typed(dict(arguments.given), lsp.Location)
+    except (ValueError, TypeError, ExceptionGroup) as error:
+        raise JsonRpcInvalidParams(message="a location wanted: uri and range") from error
+    await arguments.server.show(target.uri, target.range)
+    return arguments.server.protocol.plain(target)
+
+
+async def _show_references(arguments: _Arguments) -> Any:
+    """Goes to the first, since no request can fill an editor's list of references; the result has all."""
+    context = await arguments.context()
+    mention = context.mention(arguments.position())
+    limit = context.settings.place_limit
+    places = references(context.analysis.dump, mention.target, limit) if mention else []
+    locations = [context.convert.location(place) for place in places]
+    if locations:
+        await arguments.server.show(locations[0].uri, locations[0].range)
+    return arguments.server.protocol.plain(locations)
+
+
+_COMMANDS: Final[Mapping[str, Callable[[_Arguments], Awaitable[Any]]]] = {
+    Command.REPORT: _report,
+    Command.CHECK: _check,
+    Command.EXPLAIN: _explain,
+    Command.SHOW_SUMMARY: _show_summary,
+    Command.SHOW_REPORT: _show_report,
+    Command.SHOW_LIVE_SET: _show_live_set,
+    Command.SHOW_BIOGRAPHY: _show_biography,
+    Command.GO_TO: _go_to,
+    Command.SHOW_REFERENCES: _show_references,
+}

@@ -1,0 +1,304 @@
+"""What is kept of a dump set that is not open: enough to find its module, its allocations and its values among those of
+hundreds of sets.
+
+A summary keeps no text and no table of its set alive, and takes some 50 bytes for each thing that can be found.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.kinds import allocation_kinds
+from xla_lens.model.lookup import taken
+from xla_lens.model.members import Member
+from xla_lens.model.memory import Memory, covering
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.file_names import MemberKind, module_name, split_name
+from xla_lens.text.document import Document
+from xla_lens.text.encoding import Encoding
+from xla_lens.text.positions import width
+
+ENTRY_LIMIT: Final = 50_000
+"""Allocations, and values, of one set that are kept, at most: the biggest."""
+
+NarrowColumn: TypeAlias = NDArray[np.signedinteger[Any]]
+"""A column of no more bytes a cell than its numbers need."""
+
+
+class EntryKind(IntEnum):
+    """What can be found."""
+
+    MODULE = 0
+    ALLOCATION = 1
+    VALUE = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entries:
+    """What can be found in a set, the biggest first. A number that is missing is NONE.
+
+    Each label is followed by a line end in `labels`, and, in lower case, in `folded`; that of a row starts at
+    `label_start`, which has one cell more than there are rows; for `characters` see `characters_in`. `size_bytes` of
+    the module is the worst peak of its memory spaces. `allocation_kind` is a number of `KIND_NAMES`: of a value that of
+    its allocation. `is_at_peak` tells what has a part in the peak of its memory space. `most_live_bytes` of an
+    allocation are those live at once. The label stands in file number `file`, at `row` from `column` on, `width` wide;
+    that of the module stands nowhere: it has no width, at the start of the first file.
+    """
+
+    labels: bytes
+    folded: bytes
+    label_start: NarrowColumn
+    characters: NDArray[np.uint32]
+    kind: NarrowColumn
+    size_bytes: NarrowColumn
+    color: NarrowColumn
+    allocation_kind: NarrowColumn
+    is_at_peak: NDArray[np.bool_]
+    start_step: NarrowColumn
+    end_step: NarrowColumn
+    most_live_bytes: NarrowColumn
+    file: NarrowColumn
+    row: NarrowColumn
+    column: NarrowColumn
+    width: NarrowColumn
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def label(self, row: int) -> str:
+        """The label of a row: ``fusion.5{0}``, ``allocation 12`` or ``jit_train_step``."""
+        start, end = self.label_start[row], self.label_start[row + 1] - 1
+        return self.labels[start:end].decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceSummary:
+    """One memory space. `peak_step` is None if nothing is ever live."""
+
+    color: int
+    reserved_bytes: int
+    peak_step: int | None
+    peak_live_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """One file of the set. `label` names it to the outside, as that of a `Member` does."""
+
+    label: str
+    kind: MemberKind
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetSummary:
+    """One dump set. `module` is the name of its HLO module, or the stem of its files if that tells of none. `is_cut`
+    tells that `entries` lack some of its allocations or values.
+    """
+
+    module: str
+    files: tuple[FileSummary, ...]
+    spaces: tuple[SpaceSummary, ...]
+    allocation_count: int
+    value_count: int
+    entries: Entries
+    is_cut: bool
+
+
+def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
+    """The summary of a dump set, whose places are in units of `encoding`."""
+    dump, memory = analysis.dump, analysis.memory
+    module = _module(dump.members)
+    at_peak = np.zeros(len(dump.values), bool)
+    for space in memory.spaces:
+        if space.peak_step is not None:
+            at_peak[covering(dump, space.peak_step, space.color)] = True
+    parts = (_module_rows(dump, module, memory), _allocation_rows(dump, memory, at_peak), _value_rows(dump, at_peak))
+    return SetSummary(
+        module=module,
+        files=tuple(FileSummary(member.label, member.kind) for member in dump.members),
+        spaces=tuple(
+            SpaceSummary(space.color, space.reserved_bytes, space.peak_step, space.peak_live_bytes)
+            for space in memory.spaces
+        ),
+        allocation_count=len(dump.allocations),
+        value_count=len(dump.values),
+        entries=_entries(dump.members, parts, encoding),
+        is_cut=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
+    )
+
+
+def characters_in(text: bytes, starts: Column) -> NDArray[np.uint32]:
+    """Which characters the parts of a text in lower case have that begin at `starts`: a bit for each letter, and for
+    others a bit that they share. What lacks a bit of another text cannot have all of its characters.
+    """
+    bits: NDArray[np.uint32] = np.bitwise_or.reduceat(_BITS[np.frombuffer(text, np.uint8)], starts)
+    return bits
+
+
+_BITS: Final = np.full(256, 1 << 31, np.uint32)
+_BITS[ord("a") : ord("z") + 1] = 1 << np.arange(26, dtype=np.uint32)
+_BITS[ord("0") : ord("9") + 1] = 1 << (26 + np.arange(10, dtype=np.uint32) // 2)
+_BITS[list(b" \n")] = 0
+
+
+def _module(members: tuple[Member, ...]) -> str:
+    names = [module_name(member.label) for member in members]
+    stems = [split_name(re.split(r"[/\\]", member.label)[-1])[0] for member in members]
+    name = next((name for name in (*names, *stems) if name), "")
+    # The name of a file may hold line ends, and bytes that are no text.
+    return " ".join(name.encode("utf-8", "replace").decode().split())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Entries of one kind; columns that it lacks are NONE. A label stands at byte `start` of file number `file`."""
+
+    kind: EntryKind
+    labels: list[bytes]
+    columns: dict[str, Column]
+
+    def column(self, name: str) -> Column:
+        return self.columns[name] if name in self.columns else np.full(len(self.labels), NONE)
+
+
+def _module_rows(dump: DumpSet, module: str, memory: Memory) -> _Rows:
+    """One entry, at the start of the first file. A set without files has none."""
+    peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
+    labels = [module.encode() for _ in dump.members[:1]]
+    size, place = np.full(len(labels), max(peaks, default=NONE)), np.zeros(len(labels), np.int64)
+    return _Rows(EntryKind.MODULE, labels, {"size_bytes": size, "file": place, "start": place})
+
+
+def _allocation_rows(dump: DumpSet, memory: Memory, at_peak: NDArray[np.bool_]) -> _Rows:
+    table = dump.allocations
+    readable = np.flatnonzero(table.index != NONE)
+    rows = readable[_biggest(table.size_bytes[readable])]
+    columns = {
+        "file": np.full(len(rows), _number(dump, dump.assignment)),
+        "start": table.start[rows],
+        "size_bytes": table.size_bytes[rows],
+        "color": table.color[rows],
+        "allocation_kind": allocation_kinds(dump)[rows],
+        "is_at_peak": np.isin(rows, dump.values.allocation[at_peak]),
+        "most_live_bytes": _most_live_bytes(dump, memory)[rows],
+    }
+    return _Rows(EntryKind.ALLOCATION, [b"allocation %d" % index for index in table.index[rows].tolist()], columns)
+
+
+def _value_rows(dump: DumpSet, at_peak: NDArray[np.bool_]) -> _Rows:
+    values = dump.values
+    rows = _biggest(values.size_bytes)
+    slices, used = values.slice[rows], values.used_value[rows]
+    file = np.where(slices != NONE, _number(dump, dump.assignment), _number(dump, dump.used))
+    start = np.where(slices != NONE, taken(dump.slices.value_start, slices), taken(dump.used_values.start, used))
+    end = np.where(slices != NONE, taken(dump.slices.value_end, slices), taken(dump.used_values.end, used))
+    names = [dump.names[name] for name in values.name[rows].tolist()]
+    # The index NONE is the last, which has no text.
+    indices = (*dump.indices, b"")
+    places = zip(file.tolist(), start.tolist(), end.tolist(), names, strict=True)
+    columns = {
+        "file": file,
+        "start": np.array([_name_start(dump.members[number].document, *place) for number, *place in places], np.int64),
+        "size_bytes": values.size_bytes[rows],
+        "color": values.color[rows],
+        "allocation_kind": taken(allocation_kinds(dump), values.allocation[rows]),
+        "is_at_peak": at_peak[rows],
+        "start_step": values.start_step[rows],
+        "end_step": values.end_step[rows],
+    }
+    labels = [name + indices[index] for name, index in zip(names, values.index[rows].tolist(), strict=True)]
+    return _Rows(EntryKind.VALUE, labels, columns)
+
+
+def _biggest(sizes: Column) -> Column:
+    return np.argsort(-sizes, kind="stable")[:ENTRY_LIMIT]
+
+
+def _number(dump: DumpSet, member: Member | None) -> int:
+    return dump.members.index(member) if member else NONE
+
+
+def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
+    """Where the name stands in ``<8 fusion{0} @0>``."""
+    found = document.data.find(name, document.data.find(b" ", start, end), end)
+    return found if found != NONE else start
+
+
+def _most_live_bytes(dump: DumpSet, memory: Memory) -> Column:
+    """For each allocation the most of its bytes that are live at once, NONE for one of whose values none ever is."""
+    most = np.full(len(dump.allocations), NONE)
+    order = np.lexsort((memory.steps, memory.allocations))
+    allocations, steps = memory.allocations[order], memory.steps[order]
+    rows, first = np.unique(allocations, return_index=True)
+    if len(rows):
+        # All that comes to live in an allocation dies in it: the sum is 0 where the next one begins.
+        live_bytes = memory.deltas[order].cumsum()
+        is_last = np.append((allocations[1:] != allocations[:-1]) | (steps[1:] != steps[:-1]), True)
+        most[rows] = np.maximum.reduceat(np.where(is_last, live_bytes, 0), first)
+    return most
+
+
+def _entries(members: tuple[Member, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:
+    """The entries of all kinds, in the order of their sizes."""
+    parts = tuple(parts)
+    labels = [label for part in parts for label in part.labels]
+    kind = np.concatenate([np.full(len(part.labels), part.kind) for part in parts])
+    order = np.argsort(-_joined(parts, "size_bytes"), kind="stable")
+    file, start = _joined(parts, "file")[order], _joined(parts, "start")[order]
+    labels = [labels[row] for row in order.tolist()]
+    joined = b"".join(label + b"\n" for label in labels)
+    folded = joined.lower()
+    row, column = _positions(members, file, start, encoding)
+    widths = [width(label, encoding) for label in labels]
+    label_start = np.cumsum([0, *(len(label) + 1 for label in labels)])
+    return Entries(
+        labels=joined,
+        folded=joined if folded == joined else folded,
+        label_start=_narrow(label_start),
+        characters=characters_in(folded, label_start[:-1]),
+        kind=_narrow(kind[order]),
+        is_at_peak=_joined(parts, "is_at_peak")[order] == 1,
+        file=_narrow(file),
+        row=_narrow(row),
+        column=_narrow(column),
+        width=_narrow(np.where(kind[order] == EntryKind.MODULE, 0, widths)),
+        **{
+            name: _narrow(_joined(parts, name)[order])
+            for name in ("size_bytes", "color", "allocation_kind", "start_step", "end_step", "most_live_bytes")
+        },
+    )
+
+
+def _joined(parts: Iterable[_Rows], name: str) -> Column:
+    return np.concatenate([part.column(name) for part in parts])
+
+
+def _positions(members: tuple[Member, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:
+    """The rows and columns of some bytes of files."""
+    row, column = np.zeros(len(file), np.int64), np.zeros(len(file), np.int64)
+    for number, member in enumerate(members):
+        here, document = np.flatnonzero(file == number), member.document
+        if not len(here):
+            continue
+        row[here] = document.line_starts.searchsorted(start[here], "right") - 1
+        line = document.line_starts[row[here]]
+        column[here] = start[here] - line
+        if not document.data.isascii():
+            lines = zip(line.tolist(), start[here].tolist(), strict=True)
+            column[here] = [width(document.data[first:last], encoding) for first, last in lines]
+    return row, column
+
+
+def _narrow(column: Column) -> NarrowColumn:
+    for dtype in (np.int8, np.int16, np.int32):
+        narrow: NarrowColumn = column.astype(dtype)
+        if np.array_equal(narrow, column):
+            return narrow
+    return column

@@ -1,0 +1,63 @@
+"""Code lenses as text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from xla_lens.features.lenses import (
+    FillLens,
+    LensFacts,
+    LimitLens,
+    LiveLens,
+    PeakLens,
+    ShareLens,
+    SpacePeak,
+    SummaryLens,
+    TruePeakLens,
+    UsesLens,
+)
+from xla_lens.render.numbers import counted, human, percent, space_name
+
+_MOST_SPACES: Final = 3
+
+
+def lens_title(facts: LensFacts) -> str:
+    """The title of a lens, which is what a click shows."""
+    match facts:
+        case SummaryLens():
+            return _summary(facts)
+        case LimitLens(limit):
+            return f"lenses on the {limit:,} biggest only"
+        case FillLens(size, peak, values):
+            fill = f"{percent(peak, size)} used at once, " if peak is not None else ""
+            return f"{fill}{counted(values, 'value')}"
+        case UsesLens(uses, instructions):
+            return f"{counted(uses, 'use')} in {counted(instructions, 'instruction')}" if uses else "no uses"
+        case ShareLens(color, size, peak):
+            return f"{percent(size, peak)} of the peak of {space_name(color)}"
+        case PeakLens(live):
+            return f"show what is live at the peak: {_sizes(live)}"
+        case LiveLens(live):
+            return f"show what is live here: {_sizes(live)}"
+        case TruePeakLens(color, step, live):
+            return f"true peak of {space_name(color)}: {human(live)} at step {step}"
+
+
+def _summary(facts: SummaryLens) -> str:
+    biggest = sorted(facts.spaces, key=lambda space: space.reserved_bytes, reverse=True)
+    told = [_space(space) for space in biggest[:_MOST_SPACES]]
+    more = len(biggest) - _MOST_SPACES
+    told += [counted(more, "more memory space")] if more > 0 else []
+    told += [counted(facts.findings, "finding")] if facts.findings else []
+    return " · ".join(told) or "summary"
+
+
+def _space(space: SpacePeak) -> str:
+    peak = f"peak {human(space.peak_bytes)}, " if space.peak_step is not None else ""
+    return f"{space_name(space.color)}: {peak}reserved {human(space.reserved_bytes)}"
+
+
+def _sizes(live: Sequence[tuple[int, int]]) -> str:
+    biggest = sorted(live, key=lambda space: space[1], reverse=True)
+    told = ", ".join(f"{human(size)} of {space_name(color)}" for color, size in biggest[:_MOST_SPACES])
+    more = len(biggest) - _MOST_SPACES
+    return (told or "nothing") + (f" and {counted(more, 'more memory space')}" if more > 0 else "")

@@ -1,0 +1,223 @@
+"""What can be done at a place."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, mark, on_all_dumps
+from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage, actions
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.pages import ReportPage
+from xla_lens.model.places import Place
+from xla_lens.render.actions import action_title
+
+
+def _seed_with(line: str, other: str) -> Analysis:
+    text = SEED.read_text()
+    assert text.count(line) == 1
+    return analysis_of_text(text.replace(line, other))
+
+
+_TOO_SMALL = _seed_with("allocation 2: 0x399bf70, size 4096,", "allocation 2: 0x399bf70, size 4000,")
+_TOO_EARLY = _seed_with("    negate.0{}:5-7", "    negate.0{}:3-7")
+
+
+def check(analysis: Analysis, marked: str, expected: str) -> None:
+    """The actions at a marked place, with the line that they go to."""
+    member, _ = mark(analysis, marked)
+    line = marked.strip("\n").split("\n")
+    offset = (b"\n" + member.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
+    assert "\n".join(map(_told, actions(analysis, member, offset, offset))) == expected.strip("\n")
+
+
+def _told(action: Action) -> str:
+    title, place = action_title(action), _place(action)
+    return f"{title} -> {place.member.document.data[place.start : place.end].decode()}" if place else title
+
+
+def _place(action: Action) -> Place | None:
+    match action:
+        case GoToRelated(_, related):
+            return related.place
+        case GoToPeak():
+            return action.place
+    return None
+
+
+def test_on_the_schedule() -> None:
+    check(
+        analysis_of(SEED),
+        "    3:fusion\n    ^",
+        """
+Show what is live at step 3
+Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "    3:fusion\n      ^",
+        """
+Show what is live at step 3
+Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Show who holds which bytes of allocation 4 when
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "    4:cublas-gemm.1\n    ^",
+        """
+Show what is live at step 4
+Show the report as Markdown
+""",
+    )
+
+
+def test_on_a_live_range() -> None:
+    check(
+        analysis_of(SEED),
+        "    negate.0{}:5-7\n      ^",
+        """
+Show who holds which bytes of allocation 2 when
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "    negate.0{}:5-7\n               ^",
+        """
+Show what is live at step 5
+Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(TPU),
+        "    copy-start{0}:3-6\n     ^",
+        """
+Go to the true peak of cmem: 4.00 MiB at step 3 -> copy-start
+Show who holds which bytes of allocation 5 when
+Show the report as Markdown
+""",
+    )
+
+
+def test_on_the_printed_peak() -> None:
+    check(
+        analysis_of(SEED),
+        "  Live ranges at 5 (peak):\n     ^",
+        """
+Explain peak-understated
+Show what is live at step 5
+Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(TPU),
+        "  Live ranges at 5 (peak):\n     ^",
+        """
+Explain peak-understated
+Show what is live at step 5
+Go to the true peak of default: 12.00 MiB at step 8 -> fusion.2
+Show the report as Markdown
+""",
+    )
+
+
+def test_on_an_allocation_and_a_value_in_it() -> None:
+    check(
+        analysis_of(TPU),
+        "allocation 2: size 4243456, page 0, preallocated-temp:\n   ^",
+        """
+Show who holds which bytes of allocation 2 when
+Show the report as Markdown
+""",
+    )
+    check(
+        analysis_of(SPLIT),
+        "<244 dot @0>\n   ^",
+        """
+Go to the true peak of default: 4.21 MiB at step 36 -> ynn_fusion.1
+Show who holds which bytes of allocation 29 when
+Show the report as Markdown
+""",
+    )
+
+
+def test_on_findings() -> None:
+    check(
+        _TOO_SMALL,
+        "allocation 2: 0x399bf70, size 4000, maybe-live-out:\n          ^",
+        """
+Explain total-mismatch
+Go to line 14: The total -> Total bytes used: 593928 (580.0KiB)
+Show who holds which bytes of allocation 2 when
+Show the report as Markdown
+""",
+    )
+    check(
+        _TOO_EARLY,
+        "    negate.0{}:3-7\n     ^",
+        """
+Explain live-range-start
+Go to line 64: The step -> 5:negate.0
+Go to the true peak of default: 580.0 KiB at step 3 -> fusion
+Show who holds which bytes of allocation 2 when
+Show the report as Markdown
+""",
+    )
+    check(
+        _TOO_EARLY,
+        "  Live ranges at 5 (peak):\n     ^",
+        """
+Show what is live at step 5
+Go to the true peak of default: 580.0 KiB at step 3 -> fusion
+Show the report as Markdown
+""",
+    )
+
+
+def test_on_nothing() -> None:
+    check(
+        analysis_of(SEED),
+        "  BufferLiveRange:\n     ^",
+        """
+Show the report as Markdown
+""",
+    )
+
+
+def _check_actions(analysis: Analysis) -> set[type[Action]]:
+    """At the findings, and at places all over the files."""
+    seen: set[type[Action]] = set()
+    places = [(finding.place.member, finding.place.start, finding.place.end) for finding in analysis.findings[:50]]
+    for member in analysis.dump.members:
+        size = len(member.document.data)
+        places += [(member, at, at) for at in range(0, size, max(1, size // 50))]
+        places.append((member, 0, size))
+    for member, start, end in places:
+        found = actions(analysis, member, start, end)
+        titles = list(map(action_title, found))
+        assert 1 <= len(found) <= 8
+        assert found[-1] == ShowPage(ReportPage())
+        assert len(set(titles)) == len(titles), titles
+        assert "\n" not in "".join(titles)
+        seen |= set(map(type, found))
+    return seen
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_actions_are_few_and_say_what_they_do(path: Path) -> None:
+    assert ShowPage in _check_actions(analysis_of(path))
+
+
+@on_all_dumps(_check_actions)
+def test_on_all_dumps(of_all_dumps: dict[str, set[type[Action]]]) -> None:
+    assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak}
+
+
+def test_damaged_dumps_have_actions() -> None:
+    for _, text in damaged(SEED.read_bytes()):
+        assert Explain in _check_actions(analysis_of_text(text.decode()))

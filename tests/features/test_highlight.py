@@ -1,0 +1,187 @@
+"""The words of a file that mean the same as the one at a place."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, damaged, mark, on_all_dumps
+from xla_lens.features.highlight import Highlight, HighlightKind, highlights
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import Member
+from xla_lens.model.mentions import mention_at
+from xla_lens.syntax.file_names import MemberKind
+
+
+def check(analysis: Analysis, marked: str, expected: str) -> None:
+    """The highlights of a marked place, in the order of the text: lines, and below them the word and its kind."""
+    file, mention = mark(analysis, marked)
+    assert mention is not None
+    found = highlights(analysis.dump, file, mention, 100)
+    lines = [_line(file, word) for word in sorted(found, key=lambda word: word.start)]
+    assert "\n".join(lines) == expected.strip("\n")
+
+
+def _line(file: Member, word: Highlight) -> str:
+    document = file.document
+    start, end = document.line_span(document.row(word.start))
+    before = " " * len(document.data[start : word.start].decode())
+    kind = "" if word.kind is HighlightKind.TEXT else f" {word.kind.name.lower()}"
+    return f"{document.data[start:end].decode()}\n{before}{'^' * (word.end - word.start)}{kind}"
+
+
+_GEMM = """
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^^^^^^ write
+ from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" op_name="parallelize(func_shard_parallel)/neg" source_file="test_auto_sharding_basic.py" source_line=53}
+                                                                     ^^^^^^^^^^^^^^ read
+<4 cublas-gemm.1 @0>
+^^^^^^^^^^^^^^^^^^^^ write
+  cublas-gemm.1
+  ^^^^^^^^^^^^^
+  negate.0, operand 0
+            ^^^^^^^^^ read
+    4:cublas-gemm.1
+      ^^^^^^^^^^^^^ write
+    cublas-gemm.1{}:4-5
+    ^^^^^^^^^^^^^^^
+    cublas-gemm.1: 4096 bytes
+    ^^^^^^^^^^^^^
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "    cublas-gemm.1{}:4-5\n     ^",
+        "  negate.0, operand 0\n                ^",
+        " value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}\n                  ^",
+        "    4:cublas-gemm.1\n                   ^",
+    ],
+    ids=["live range", "operand", "row in the allocation", "schedule"],
+)
+def test_of_a_value(marked: str) -> None:
+    check(analysis_of(SEED), marked, _GEMM)
+
+
+def test_the_word_itself_is_there_where_it_is_another_name() -> None:
+    """The instruction that reads, in a use: what it makes is mentioned by its own name elsewhere."""
+    analysis = analysis_of(SEED)
+    file, mention = mark(analysis, "  cublas-gemm.1, operand 1\n      ^")
+    assert mention
+    words = highlights(analysis.dump, file, mention, 100)
+    assert words[0] == Highlight(mention.start, mention.end, HighlightKind.TEXT)
+    assert "\n".join(_line(file, word) for word in sorted(words[1:], key=lambda word: word.start)) == _GEMM.strip("\n")
+
+
+def test_of_a_step() -> None:
+    check(
+        analysis_of(SEED),
+        "    cublas-gemm.1{}:4-5\n                      ^",
+        """
+    5:negate.0
+    ^ write
+    negate.0{}:5-7
+               ^
+    cublas-gemm.1{}:4-5
+                      ^
+  Live ranges at 5 (peak):
+  ^^^^^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_of_an_allocation() -> None:
+    check(
+        analysis_of(SEED),
+        "allocation 2: 0x399bf70, size 4096, maybe-live-out:\n     ^",
+        """
+allocation 2: 0x399bf70, size 4096, maybe-live-out:
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ write
+ value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^
+ value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}
+        ^^^^^^^^^^^^^^^^^^^^
+""",
+    )
+
+
+def test_one_file_of_a_set() -> None:
+    analysis = analysis_of(SPLIT)
+    check(
+        analysis,
+        "    x.1{}:0-40\n     ^",
+        """
+    6:x.1
+      ^^^ write
+    x.1{}:0-40
+    ^^^^^
+    x.1{}: 401408 bytes (cumulative: 5742592 bytes)
+    ^^^^^
+""",
+    )
+    check(
+        analysis,
+        " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0}\n          ^",
+        """
+ value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0}
+        ^^^^^^^^^^^^ write
+""",
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_a_limit_keeps_the_word_itself(limit: int) -> None:
+    analysis = analysis_of(SEED)
+    for marked in ("    cublas-gemm.1: 4096 bytes\n     ^", "  cublas-gemm.1, operand 1\n      ^"):
+        file, mention = mark(analysis, marked)
+        assert mention
+        found = highlights(analysis.dump, file, mention, limit)
+        assert len(found) == limit
+        assert (mention.start, mention.end) in [(word.start, word.end) for word in found]
+
+
+def _check_all(analysis: Analysis, every: int = 0) -> int:
+    """What is marked from a place holds that place, and lies within its lines; some lines of each file."""
+    dump, count = analysis.dump, 0
+    for file in dump.members:
+        rows = file.document.line_count
+        for row in range(0, rows, every or max(1, rows // 50)):
+            start, end = file.document.line_span(row)
+            mention = mention_at(dump, file, (start + end) // 2)
+            if mention is None:
+                continue
+            found = highlights(dump, file, mention, 200)
+            spans = [(word.start, word.end) for word in found]
+            assert (mention.start, mention.end) in spans
+            assert len(set(spans)) == len(spans) <= 200
+            assert all(0 <= first < last <= len(file.document.data) for first, last in spans)
+            assert all(b"\n" not in file.document.data[first:last] for first, last in spans)
+            count += len(found)
+    return count
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_real_dumps(path: Path) -> None:
+    assert _check_all(analysis_of(path)) > 20
+
+
+@on_all_dumps(_check_all)
+def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert min(of_all_dumps.values()) > 10
+
+
+def test_damaged_dumps() -> None:
+    assert all(_check_all(analysis_of_text(text.decode()), 1) for _, text in damaged(SEED.read_bytes()))
+
+
+def test_a_report_marks_what_it_says_of_an_allocation() -> None:
+    path = next(SEED.parent.parent.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
+    analysis = analysis_of(path)
+    (report,) = (file for file in analysis.dump.members if file.kind is MemberKind.MEMORY_USAGE_REPORT)
+    start = report.document.data.index(b"allocation 1:")
+    mention = mention_at(analysis.dump, report, start)
+    assert mention
+    found = highlights(analysis.dump, report, mention, 100)
+    texts = [report.document.data[word.start : word.end] for word in found]
+    assert texts == [b"allocation 1: size 64B, parameter 0, shape |f32[16]| at ShapeIndex {}:"] * 2

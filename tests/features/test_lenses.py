@@ -1,0 +1,221 @@
+"""Code lenses: where they are, what they say, and what a click leads to."""
+
+import json
+from dataclasses import asdict, replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from xla_lens.features.lenses import Lens, LensKind, ShareLens, UsesLens, lens_facts, lenses
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.members import Member
+from xla_lens.model.mentions import Value
+from xla_lens.model.places import Place, used_value_place
+from xla_lens.render.lenses import lens_title
+from xla_lens.syntax.file_names import MemberKind
+
+
+def _lines(analysis: Analysis, member: Member, limit: int) -> str:
+    """The lines of a file that have lenses, each below its lenses with what a click leads to."""
+    shown: list[str] = []
+    for start, found in groupby(lenses(analysis, member, limit), key=lambda lens: lens.offset):
+        row = member.document.row(start)
+        assert member.document.line_span(row)[0] == start
+        for lens in found:
+            facts = lens_facts(analysis, lens)
+            assert facts
+            click: object = facts.click
+            if isinstance(click, Place):
+                click = click.member.document.data[click.start : click.end].decode()
+            shown.append(f"[{lens_title(facts)}] {click}")
+        shown.append(member.document.data[slice(*member.document.line_span(row))].decode())
+    return "\n".join(shown)
+
+
+def check(analysis: Analysis, kind: MemberKind, expected: str, limit: int = 500) -> None:
+    (member,) = (member for member in analysis.dump.members if member.kind is kind)
+    assert _lines(analysis, member, limit) == expected.strip("\n")
+
+
+def test_allocations() -> None:
+    check(
+        analysis_of(TPU),
+        MemberKind.BUFFER_ASSIGNMENT,
+        """
+[default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+BufferAssignment:
+[98.9 % used at once, 5 values] BiographyPage(allocation=2)
+allocation 2: size 4243456, page 0, preallocated-temp:
+[100.0 % used at once, 1 value] BiographyPage(allocation=3)
+allocation 3: size 4194304, color 1, page 0, preallocated-temp:
+[100.0 % used at once, 3 values] BiographyPage(allocation=4)
+allocation 4: size 8, color 2, page 0, preallocated-temp:
+[100.0 % used at once, 1 value] BiographyPage(allocation=5)
+allocation 5: size 4194304, color 5, page 0, preallocated-temp:
+""",  # noqa: E501
+    )
+    check(
+        analysis_of(SPLIT),
+        MemberKind.BUFFER_ASSIGNMENT,
+        """
+[default: peak 4.21 MiB, reserved 4.22 MiB] SummaryPage()
+[lenses on the 3 biggest only] None
+BufferAssignment:
+[2 values] BiographyPage(allocation=0)
+allocation 0: size 1605632, page 0, parameter 0, shape |f32[784,512]| at ShapeIndex {}, maybe-live-out:
+[4 values] BiographyPage(allocation=1)
+allocation 1: size 524288, page 0, parameter 2, shape |f32[512,256]| at ShapeIndex {}, maybe-live-out:
+[100.0 % used at once, 19 values] BiographyPage(allocation=29)
+allocation 29: size 1869824, page 0, preallocated-temp:
+""",
+        limit=3,
+    )
+
+
+def test_used_values() -> None:
+    check(
+        analysis_of(TPU),
+        MemberKind.VALUES,
+        """
+[default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+[lenses on the 4 biggest only] None
+
+[3 uses in 3 instructions] Value(row=0)
+[33.3 % of the peak of default] LiveSetPage(step=8)
+<13 x.1 @0>
+[2 uses in 2 instructions] Value(row=1)
+<14 broadcast_multiply_fusion @0>
+[3 uses in 3 instructions] Value(row=3)
+[100.0 % of the peak of cmem] LiveSetPage(step=3)
+<16 copy-start{0} @5>
+[2 uses in 2 instructions] Value(row=6)
+[33.3 % of the peak of default] LiveSetPage(step=8)
+<19 copy-start.1{0} @0>
+""",  # noqa: E501
+        limit=4,
+    )
+
+
+def test_steps() -> None:
+    check(
+        analysis_of(TPU),
+        MemberKind.LIVE_RANGE,
+        """
+[default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
+HloLiveRange (max 9):
+[show what is live at the peak: 4.00 MiB of vmem] LiveSetPage(step=1)
+    1:copy-start.2
+[show what is live at the peak: 4.00 MiB of cmem, 8 B of smem] LiveSetPage(step=3)
+    3:copy-start
+[show what is live at the peak: 12.00 MiB of default] LiveSetPage(step=8)
+    8:fusion.2
+[show what is live here: 8.00 MiB of default, 4.00 MiB of vmem, 4.00 MiB of cmem and 1 more memory space] LiveSetPage(step=5)
+[true peak of default: 12.00 MiB at step 8] fusion.2
+  Live ranges at 5 (peak):
+""",  # noqa: E501
+    )
+
+
+def test_a_dump_in_one_file() -> None:
+    check(
+        analysis_of(SEED),
+        MemberKind.BUFFER_ASSIGNMENT,
+        """
+[default: peak 580.0 KiB, reserved 580.0 KiB] SummaryPage()
+BufferAssignment:
+[2 values] BiographyPage(allocation=2)
+allocation 2: 0x399bf70, size 4096, maybe-live-out:
+[100.0 % used at once, 1 value] BiographyPage(allocation=4)
+allocation 4: 0x399c0d0, size 262144, preallocated-temp:
+[1 use in 1 instruction] Value(row=0)
+[44.1 % of the peak of default] LiveSetPage(step=4)
+<0 param @0>
+[2 uses in 2 instructions] Value(row=1)
+[11.0 % of the peak of default] LiveSetPage(step=4)
+<1 param.1 @0>
+[1 use in 1 instruction] Value(row=2)
+<2 negate.0 @0>
+[no uses] Value(row=3)
+<3 tuple{} @0>
+[1 use in 1 instruction] Value(row=4)
+[0.7 % of the peak of default] LiveSetPage(step=4)
+<4 cublas-gemm.1 @0>
+[1 use in 1 instruction] Value(row=5)
+[44.1 % of the peak of default] LiveSetPage(step=4)
+<5 fusion @0>
+[show what is live at the peak: 580.0 KiB of default] LiveSetPage(step=4)
+    4:cublas-gemm.1
+[show what is live here: 324.0 KiB of default] LiveSetPage(step=5)
+[true peak of default: 580.0 KiB at step 4] cublas-gemm.1
+  Live ranges at 5 (peak):
+""",
+    )
+
+
+def test_findings_are_counted() -> None:
+    text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
+    analysis = analysis_of_text(text)
+    facts = lens_facts(analysis, lenses(analysis, analysis.dump.members[0])[0])
+    assert facts
+    assert lens_title(facts).endswith(" · 2 findings")
+
+
+def test_sets_with_files_missing_have_lenses() -> None:
+    for member in analysis_of(TPU).dump.members:
+        analysis = analyse([member])
+        titles = []
+        for lens in lenses(analysis, member):
+            facts = lens_facts(analysis, lens)
+            assert facts
+            titles.append(lens_title(facts))
+        assert titles[0]
+        assert len(titles) > 1 or member.kind is MemberKind.MEMORY_USAGE_REPORT
+
+
+def test_what_the_set_does_not_have_any_more_is_told_of_by_nothing() -> None:
+    analysis = analysis_of(SEED)
+    for kind in (LensKind.FILL, LensKind.USES, LensKind.SHARE, LensKind.PEAK, LensKind.TRUE_PEAK):
+        for number in (-1, 99, 10**30):
+            assert lens_facts(analysis, Lens(0, kind, number)) is None
+
+
+def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
+    dump, seen = analysis.dump, set()
+    for member in dump.members:
+        found = lenses(analysis, member, limit)
+        assert [lens.offset for lens in found] == sorted(lens.offset for lens in found)
+        assert found[0] == Lens(0, LensKind.SUMMARY)
+        assert len(found) <= 3 * limit + 40
+        for lens in found[:50]:
+            told = json.loads(json.dumps(asdict(lens)))
+            assert lens == replace(Lens(**told), kind=LensKind(told["kind"]))
+            facts = lens_facts(analysis, lens)
+            assert facts
+            assert lens_title(facts)
+            seen.add(lens.kind)
+            if isinstance(facts, UsesLens):
+                assert isinstance(facts.click, Value)
+                place = used_value_place(dump, facts.click.row)
+                assert place
+                assert member.document.row(place.start) == member.document.row(lens.offset)
+                assert facts.instructions <= facts.uses
+            if isinstance(facts, ShareLens):
+                assert 0 < facts.size_bytes <= facts.peak_bytes
+    return seen
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_every_lens_tells_something(path: Path) -> None:
+    assert LensKind.USES in _check_lenses(analysis_of(path), 500)
+
+
+@on_all_dumps(lambda analysis: _check_lenses(analysis, 20))
+def test_on_all_dumps(of_all_dumps: dict[str, set[LensKind]]) -> None:
+    assert set.union(*of_all_dumps.values()) == set(LensKind)
+
+
+def test_damaged_dumps_have_lenses() -> None:
+    for _, text in damaged(SEED.read_bytes()):
+        _check_lenses(analysis_of_text(text.decode()), 3)

@@ -1,0 +1,206 @@
+"""Finding modules, allocations and values of many sets."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from samples import SEED, SPLIT, TPU, analysis_of, assignments
+from xla_lens.features import workspace_symbols
+from xla_lens.features.workspace_symbols import Found, Query, search
+from xla_lens.model import summary as summary_module
+from xla_lens.model.kinds import KIND_NAMES
+from xla_lens.model.summary import EntryKind, SetSummary, summarise
+from xla_lens.render.workspace_symbols import container_text, parse_query
+from xla_lens.text.encoding import Encoding
+
+
+@cache
+def _summaries() -> tuple[SetSummary, ...]:
+    return tuple(summarise(analysis_of(path), Encoding.UTF16) for path in (SEED, SPLIT, TPU))
+
+
+def check(query: str, *expected: str, limit: int = 4) -> Found:
+    """Of a query the names that are found."""
+    found = search(_summaries(), parse_query(query), limit)
+    assert tuple(symbol.name for symbol in found.symbols) == expected
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # Exact, then at the start, then inside; of each the bigger first.
+        ("fusion", "fusion, fusion.2, broadcast_multiply_fusion, multiply_subtract_fusion.5"),
+        ("FUSION.2", "fusion.2, ynn_fusion.2, multiply_subtract_fusion.2"),
+        ("allocation 1", "allocation 1, allocation 1, allocation 1, allocation 10"),
+        ("jit", "jit_roundtrip, jit_train_step"),
+        ("001_", "001_491faa5ce21a17c6"),
+        ("start{0}", "copy-start{0}, copy-start.1{0}, copy-start.2{0}"),
+        # In which its characters follow each other.
+        ("jts", "jit_train_step"),
+        ("jit step", "jit_train_step"),
+        ("cpst20", "copy-start.2{0}"),
+        ("fusionz", ""),
+        # Sizes; a module has that of its worst peak.
+        (">4MiB", "jit_roundtrip, jit_train_step, allocation 2"),
+        ("alloc >=4MiB", "allocation 2, allocation 0, allocation 1, allocation 3"),
+        (">=64KiB <=64k", "allocation 1, param.1"),
+        (">1KiB <2049 kind:value", "params_0__1_.1, ynn_fusion.1, multiply_subtract_fusion.4"),
+        ("<64KiB >64KiB", ""),
+        # What it is.
+        ("kind:module", "jit_roundtrip, jit_train_step, 001_491faa5ce21a17c6"),
+        ("kind:m kind:a >4MiB", "jit_roundtrip, jit_train_step, allocation 2"),
+        ("param: >1MiB kind:v", "x.1, params_0__0_.1, multiply_subtract_fusion.5"),
+        ("out: const: kind:alloc >4KiB", "allocation 0"),
+        ("thread-local: >4B", ""),
+        ("peak: kind:v", "x.1, copy-start{0}, copy-start.1{0}, copy-start.2{0}"),
+        ("peak: negate", ""),
+        ("negate.0 temp:", ""),
+        # Where it is.
+        ("vmem:", "allocation 3, copy-start.2{0}"),
+        ("space:1 space:cmem kind:a", "allocation 3, allocation 5"),
+        ("color_5: copy", "copy-start{0}"),
+        ("host:", ""),
+        ("module:roundtrip fusion", "fusion.2, broadcast_multiply_fusion"),
+        ("module:001 module:nothing kind:a >64KiB", "allocation 0, allocation 4"),
+        # The order of the words means nothing.
+        ("kind:v fusion >1MiB param:", "multiply_subtract_fusion.5"),
+        (">1MiB param: kind:v fusion", "multiply_subtract_fusion.5"),
+        # No filters.
+        ("fusion foo:", ""),
+        ("space:nowhere", ""),
+        (">big", ""),
+        (">", ""),
+        ("kind:word", ""),
+        ("temp:fusion", ""),
+        (":", ""),
+        ("1:", ""),
+        (f">{'9' * 5000}", ""),
+        (f"<{'9' * 400}.5", ""),
+        (f"space:{'9' * 5000}", ""),
+        # Half a filter leaves nothing out.
+        ("module: negate", "negate.0"),
+        ("kind: negate", "negate.0"),
+    ],
+)
+def test_a_query_finds(query: str, expected: str) -> None:
+    check(query, *filter(None, expected.split(", ")))
+
+
+def test_nothing_asked_are_the_modules_and_the_biggest_allocations() -> None:
+    modules = ("jit_roundtrip", "jit_train_step", "001_491faa5ce21a17c6")
+    assert check("  ", *modules, "allocation 2", "allocation 0", limit=5).is_cut
+    assert {symbol.kind for symbol in search(_summaries(), Query(), 10_000).symbols} == {
+        EntryKind.MODULE,
+        EntryKind.ALLOCATION,
+    }
+
+
+def test_a_filter_alone_finds_the_biggest_of_all_kinds() -> None:
+    check("param: module:001", "allocation 0", "param", "allocation 1", "param.1")
+
+
+def test_no_set_no_symbols() -> None:
+    assert search((), parse_query("fusion"), 10) == search((), Query(), 10) == Found((), is_cut=False)
+
+
+def test_it_says_when_there_may_be_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not check("jit", "jit_roundtrip", "jit_train_step", limit=2).is_cut
+    assert check("jit", "jit_roundtrip", limit=1).is_cut
+    assert not check("negate", "negate.0").is_cut
+    monkeypatch.setattr(workspace_symbols, "SCATTERED_LIMIT", 3)
+    assert check("mtf", "broadcast_multiply_fusion", "multiply_subtract_fusion.5").is_cut
+    monkeypatch.setattr(summary_module, "ENTRY_LIMIT", 2)
+    cut = summarise(analysis_of(SEED), Encoding.UTF16)
+    assert search((cut,), parse_query("negate"), 10) == Found((), is_cut=True)
+
+
+def test_what_is_told_of_a_symbol() -> None:
+    found = search(_summaries(), parse_query("module:roundtrip >1MiB"), 9).symbols
+    assert [f"{symbol.name}: {container_text(symbol)}" for symbol in found] == [
+        "jit_roundtrip: buffer-assignment · peak 12.00 MiB",
+        "allocation 2: jit_roundtrip · buffer-assignment · 4.05 MiB · 98.9 % live at once · temp · live at the peak",
+        "allocation 0: jit_roundtrip · buffer-assignment · 4.00 MiB · output · live at the peak",
+        "allocation 1: jit_roundtrip · buffer-assignment · 4.00 MiB · parameter · live at the peak",
+        "allocation 3: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak",
+        "allocation 5: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · cmem · live at the peak",
+        "x.1: jit_roundtrip · buffer-assignment · 4.00 MiB · parameter · live at the peak",
+        "broadcast_multiply_fusion: jit_roundtrip · buffer-assignment · 4.00 MiB · temp",
+        "copy-start{0}: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · cmem · live at the peak",
+    ]
+    assert [symbol.live_range for symbol in found[5:]] == [None, (0, 9), (2, 4), (3, 6)]
+
+
+def test_where_a_symbol_is() -> None:
+    (symbol,) = search(_summaries(), parse_query("negate.0"), 10).symbols
+    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SEED), 6, 11, 19)
+    (symbol,) = search(_summaries(), parse_query("jit_train"), 10).symbols
+    assert (symbol.label, symbol.row, symbol.start_column, symbol.end_column) == (str(SPLIT), 0, 0, 0)
+
+
+@cache
+def _all_summaries() -> tuple[SetSummary, ...]:
+    return tuple(summarise(analysis_of(path), Encoding.UTF16) for path in assignments()[::2])
+
+
+_WORDS = st.one_of(
+    st.text("fusionc.123_{}a t", min_size=1, max_size=4),
+    st.sampled_from(["fusion", "copy", "param", "1", ".", "tuple{0}", "allocation 1", "jit", "dot.4", "Reduce", "ts"]),
+)
+
+
+def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple[int, int, str]]:
+    """By rank and size, what fits a query; found in the plainest way."""
+    text = query.text.lower()
+    scattered = re.compile(".*".join(re.escape(character) for character in text.replace(" ", "")))
+    for entries in (summary.entries for summary in summaries):
+        for row in range(len(entries)):
+            label, size = entries.label(row).lower(), int(entries.size_bytes[row])
+            kind = EntryKind(int(entries.kind[row]))
+            ranks = [text == label, label.startswith(text), text in label, scattered.search(label)]
+            if (
+                any(ranks)
+                and (not query.kinds or kind in query.kinds)
+                and (not query.allocation_kinds or int(entries.allocation_kind[row]) in query.allocation_kinds)
+                and (not query.is_at_peak or entries.is_at_peak[row])
+                and size >= (query.least_bytes or -1)
+            ):
+                yield next(rank for rank, fits in enumerate(ranks) if fits), -size, label
+
+
+@given(
+    _WORDS,
+    st.frozensets(st.sampled_from(EntryKind), max_size=2),
+    st.frozensets(st.integers(0, len(KIND_NAMES) - 1), max_size=2),
+    st.sampled_from([None, 0, 5, 4096]),
+    st.booleans(),
+)
+def test_nothing_else_is_found_by_the_plainest_search(
+    text: str,
+    kinds: frozenset[EntryKind],
+    allocation_kinds: frozenset[int],
+    least_bytes: int | None,
+    is_at_peak: bool,
+) -> None:
+    text = " ".join(text.split())
+    query = Query(text, kinds, frozenset(), allocation_kinds, least_bytes=least_bytes, is_at_peak=is_at_peak)
+    assume(text)
+    expected = list(_expected(_all_summaries(), query))
+    everything = search(_all_summaries(), query, 1_000_000)
+    assert sorted(symbol.name.lower() for symbol in everything.symbols) == sorted(label for *_, label in expected)
+    best = [(-(symbol.size_bytes if symbol.size_bytes is not None else -1)) for symbol in everything.symbols]
+    assert best == [size for _, size, _ in sorted(expected, key=lambda found: found[:2])]
+    assert search(_all_summaries(), query, 7).symbols == everything.symbols[:7]
+
+
+def test_sizes_of_any_number_can_be_asked_for() -> None:
+    entries = _summaries()[0].entries
+    assert entries.size_bytes.dtype == np.int32
+    for query in (">9999999999EiB", "<9999999999EiB kind:v", "space:999999999"):
+        names = [symbol.name for symbol in search(_summaries()[:1], parse_query(query), 100).symbols]
+        assert len(names) == (6 if query.startswith("<") else 0)

@@ -1,0 +1,211 @@
+"""Reports as Markdown, and that nothing from a dump can break out of its place."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from samples import SEED, analysis_of, analysis_of_text, assignments, on_all_dumps
+from xla_lens.cli.main import main
+from xla_lens.features.report import report
+from xla_lens.features.report.facts import DEFAULT_PARTS, Part, Report, ReportOptions
+from xla_lens.model.analysis import Analysis
+from xla_lens.render.markdown import code, table
+from xla_lens.render.report import report_markdown
+from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table
+from xla_lens.render.report.markdown import markdown_lines
+from xla_lens.syntax.file_names import MemberKind
+
+HOSTILE = [
+    "a",
+    "`",
+    "a`b``c",
+    "[x](command:y)",
+    "x](https://example.com)",
+    '<img src="x" onerror="y">',
+    "a\nb",
+    "`` `",
+    "a|b",
+    "a\\|b",
+    "a\\\\|b\\",
+    "| --- |",
+    "# a",
+    "</code><script>",
+    "&lt;b&gt; **c** _d_ ~~e~~ :smile: @someone #1",
+    "\x1b[31m",
+]
+
+
+def outside_of_code(markdown: str) -> str:
+    """A line without its code, as CommonMark finds it: a run of backticks up to the next one of the same length."""
+    left = ""
+    while found := re.search("`+", markdown):
+        end = re.search(f"(?<!`){found[0]}(?!`)", markdown[found.end() :])
+        assert end, f"a fence without an end: {markdown!r}"
+        left += markdown[: found.start()] + "CODE"
+        markdown = markdown[found.end() + end.end() :]
+    return left + markdown
+
+
+def cell_counts(row: str) -> set[int]:
+    """How many cells a row has: for readers that take a backslash before a pipe as an escape whatever is before it, and
+    for those that see where it is escaped itself.
+    """
+    naive = re.sub(r"\\\|", "", row)
+    careful = re.sub(r"\\.", "", row)
+    return {naive.count("|") - 1, careful.count("|") - 1}
+
+
+def check_structure(lines: list[str]) -> None:
+    """Outside of code stand our own words only, and each row of a table has as many cells as its header."""
+    columns: set[int] = set()
+    for line in lines:
+        assert "\n" not in line
+        assert re.fullmatch(r"[\w .,:;()%+=…█/'|&#^-]*", outside_of_code(line)), line
+        columns = (columns or cell_counts(line)) if line.startswith("|") else set()
+        assert not columns or cell_counts(line) == columns, line
+
+
+def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Report:
+    return report(analysis, {MemberKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_code_is_quoted_whatever_is_in_it(text: str) -> None:
+    quoted = code(text)
+    fence = quoted[: len(quoted) - len(quoted.lstrip("`"))]
+    assert quoted.endswith(fence)
+    assert fence not in quoted[len(fence) : -len(fence)].split(" ")
+    assert "\n" not in quoted
+    assert outside_of_code(f"before {quoted} after") == "before CODE after"
+
+
+def test_code_of_nothing_is_nothing() -> None:
+    assert code(" \n") == ""
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_names_stay_in_their_cells_and_lines(text: str) -> None:
+    name = Name(text)
+    rows = ((name, "1", ("  ", name, " words")), ((name, ", ", name), "2", name))
+    section = Section(("Title ", name), (Table(("", "size", "name"), rows, left=(0, 2)), ("sentence ", name), name))
+    outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section,),))
+    check_structure(list(markdown_lines(outline)))
+    check_structure(list(table(("a", "b"), [(code(text), code(text))] * 2, left=(0,))))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_op_names_and_paths_stay_in_their_places(text: str) -> None:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    dump = SEED.read_text().replace('op_name="parallelize(func_shard_parallel)/reshape', f'op_name="{escaped}/reshape')
+    one = _report(analysis_of_text(dump), f"folder {text}/{text}.txt", at_step=4)
+    lines = list(report_markdown(one))
+    check_structure(lines)
+    name = code(f"{text}/reshape[new_sizes=(64, 1024) dimensions=None]")
+    assert any(list(table([""], [[name]], left=()))[-1].removeprefix("|") in line for line in lines)
+
+
+def test_a_report() -> None:
+    parts = frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE, Part.ARENAS, Part.BIOGRAPHY})
+    text = "\n".join(report_markdown(_report(analysis_of(SEED), parts=parts, top=2)))
+    assert (
+        text
+        == """\
+## `b.txt`
+
+- files: buffer-assignment in `a`
+- reserved: 580.0 KiB in 5 allocations
+- holds: 6 values, 7 scheduled instructions
+
+### Memory space
+
+|  | reserved | parameter | temp | output |
+|---|--:|--:|--:|--:|
+| 0 default | 580.0 KiB | 320.0 KiB | 256.0 KiB | 4.0 KiB |
+
+### Peak
+
+|  | true | of reserved | at step | instruction | live at the printed peak |
+|---|--:|--:|--:|---|--:|
+| 0 default | 580.0 KiB | 100.0 % | 4 | `cublas-gemm.1` | 324.0 KiB |
+
+XLA prints a peak of 328.0 KiB at step 5.
+
+### Why XLA prints that
+
+|  | printed list | counted at step 5 | counted at step 4 |
+|---|--:|--:|--:|
+| live in the default memory space | 324.0 KiB | 324.0 KiB | 580.0 KiB |
+| + died one step before | 0 B | 256.0 KiB | 0 B |
+| + on the same bytes, counted twice | 4.0 KiB | 4.0 KiB | 0 B |
+| = XLA's sum | 328.0 KiB | 584.0 KiB | 580.0 KiB |
+
+XLA prints the first step at which what it counts adds up to the most.
+
+### Live at the peak of default: 580.0 KiB in 4 values at step 4 (`cublas-gemm.1`)
+
+| size | share | value | shape | live | op_name |
+|--:|--:|---|---|---|---|
+| 256.0 KiB | 44.1 % | `param` | `f32[64,256,4]{2,1,0}` | 0-7 |  |
+| 256.0 KiB | 44.1 % | `fusion` | `f32[64,1024]{1,0}` | 3-4 | `parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]` |
+
+... and 2 smaller values
+
+### At the peak of default by op_name: 580.0 KiB
+
+| size | share | op_name |
+|--:|--:|---|
+| 320.0 KiB | 55.2 % | (not told)  2 values |
+| 260.0 KiB | 44.8 % | `parallelize(func_shard_parallel)`  2 values |
+| 256.0 KiB | 44.1 % | &emsp;`reshape[new_sizes=(64, 1024) dimensions=None]`  1 value |
+| 4.0 KiB | 0.7 % | &emsp;(smaller ones) |
+
+### At the peak of default by opcode: 580.0 KiB
+
+| size | share | opcode |
+|--:|--:|---|
+| 320.0 KiB | 55.2 % | `parameter`  2 values |
+| 256.0 KiB | 44.1 % | `fusion`  1 value |
+| 4.0 KiB | 0.7 % | (smaller ones) |
+
+### At the peak of default by kind: 580.0 KiB
+
+| size | share | kind |
+|--:|--:|---|
+| 320.0 KiB | 55.2 % | `parameter`  2 values |
+| 256.0 KiB | 44.1 % | `temp`  1 value |
+| 4.0 KiB | 0.7 % | (smaller ones) |
+
+### Arenas of default
+
+|  | size | most live at once | fragmentation | free at the peak | full size at steps |
+|---|--:|--:|--:|--:|---|
+| allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3-4 |
+
+allocation 4 needs its full size because of `fusion`.
+
+#### Who holds which bytes of allocation 4 when
+
+| from byte | to | size | steps | value |
+|--:|--:|--:|---|---|
+| 0 | 262,144 | 256.0 KiB | 3-4 | `fusion` |"""  # noqa: E501
+    )
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_every_report_keeps_its_structure(path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(path), "--output-format", "markdown", "--part", ",".join(Part), "--budget", "1KiB"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("## `")
+    check_structure(lines)
+    assert lines.count("") >= sum(line.startswith("#") for line in lines)
+
+
+def _markdown(analysis: Analysis) -> list[str]:
+    return list(report_markdown(_report(analysis, parts=DEFAULT_PARTS - {Part.ALIVE, Part.DONATION, Part.SOURCE})))
+
+
+@on_all_dumps(_markdown)
+def test_on_all_dumps(of_all_dumps: dict[str, list[str]]) -> None:
+    for lines in of_all_dumps.values():
+        check_structure(lines)

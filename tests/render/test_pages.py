@@ -1,0 +1,358 @@
+"""Pages: what they say, and where their links lead."""
+
+import re
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from xla_lens.features.report import report
+from xla_lens.features.report.facts import ReportOptions
+from xla_lens.features.report.pages import BiographyFacts, LiveSetFacts, page_facts
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
+from xla_lens.model.places import Place
+from xla_lens.model.subjects import Subject, SubjectKind, subject_place
+from xla_lens.render.numbers import human
+from xla_lens.render.pages import PageText, page_text
+
+
+def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
+    return page_text(page_facts(analysis, page, limit), partial(subject_place, analysis.dump))
+
+
+def _target_text(place: Place) -> str:
+    return place.member.document.data[place.start : place.end].decode()
+
+
+def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> None:
+    """A page, and below each line where its links lead."""
+    shown = _page(analysis, page, limit)
+    lines, end = [], 0
+    for line in shown.text.encode().splitlines(keepends=True):
+        start, end = end, end + len(line)
+        lines.append(line.decode().rstrip("\n"))
+        here = [link for link in shown.links if start <= link.start < end]
+        if here:
+            marks = bytearray(b" " * len(line))
+            for link in here:
+                marks[link.start - start : link.end - start] = b"^" * (link.end - link.start)
+            targets = ", ".join(_target_text(link.target) for link in here)
+            lines.append(f"{marks.decode().rstrip()} {targets}")
+    assert "\n".join(lines) == expected.strip("\n")
+
+
+def test_a_live_set() -> None:
+    check(
+        analysis_of(TPU),
+        LiveSetPage(3),
+        """
+Live at step 3
+        ^^^^^^ copy-start
+  module     jit_roundtrip
+  runs       copy-start
+             ^^^^^^^^^^ copy-start
+  peak       XLA prints the peak at step 5
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
+
+Memory space      live  of the peak  values  true peak  at step   reserved
+  0 default   8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
+                                                              ^ fusion.2
+  1 vmem      4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
+                                                              ^ copy-start.2
+  2 smem           8 B      100.0 %       2        8 B        3        8 B
+                                                              ^ copy-start
+  5 cmem      4.00 MiB      100.0 %       1   4.00 MiB        3   4.00 MiB
+                                                              ^ copy-start
+
+Live in default: 8.00 MiB in 4 values at step 3 (copy-start)
+                                         ^^^^^^ copy-start
+      size   share  value                      shape                                                                           live  op_name
+  4.00 MiB  50.0 %  x.1                        f32[1024,1024]{1,0:T(8,128)}                                                    0-9   x
+                    ^^^ <13 x.1 @0>
+  4.00 MiB  50.0 %  broadcast_multiply_fusion  f32[1024,1024]{1,0:T(8,128)}                                                    2-4   jit(roundtrip)/mul
+                    ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
+     512 B   0.0 %  copy-start{}               (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  3-4
+                    ^^^^^^^^^^^^ <15 copy-start{} @0>
+     512 B   0.0 %  copy-start.2{}             (f32[1024,1024]{1,0:T(8,128)S(1)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  1-7
+                    ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
+
+Live in vmem: 4.00 MiB in 1 value at step 3 (copy-start)
+                                     ^^^^^^ copy-start
+      size    share  value            shape                             live  op_name
+  4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1-8
+                     ^^^^^^^^^^^^^^^ <22 copy-start.2{0} @1>
+
+Live in smem: 8 B in 2 values at step 3 (copy-start)
+                                 ^^^^^^ copy-start
+  size   share  value            shape         live  op_name
+   4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3-4
+                ^^^^^^^^^^^^^ <17 copy-start{2} @2>
+   4 B  50.0 %  copy-start.2{2}  u32[]{:S(2)}  1-7
+                ^^^^^^^^^^^^^^^ <23 copy-start.2{2} @2>
+
+Live in cmem: 4.00 MiB in 1 value at step 3 (copy-start)
+                                     ^^^^^^ copy-start
+      size    share  value          shape                             live  op_name
+  4.00 MiB  100.0 %  copy-start{0}  f32[1024,1024]{1,0:T(8,128)S(5)}  3-6
+                     ^^^^^^^^^^^^^ <16 copy-start{0} @5>
+""",  # noqa: E501
+    )
+
+
+def test_a_live_set_that_is_cut_says_so() -> None:
+    check(
+        analysis_of(SEED),
+        LiveSetPage(4),
+        """
+Live at step 4
+        ^^^^^^ cublas-gemm.1
+  runs       cublas-gemm.1
+             ^^^^^^^^^^^^^ cublas-gemm.1
+  peak       XLA prints the peak at step 5
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
+
+Memory space       live  of the peak  values  true peak  at step   reserved
+  0 default   580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
+                                                               ^ cublas-gemm.1
+
+Live in default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
+                                          ^^^^^^ cublas-gemm.1
+       size   share  value  shape                 live  op_name
+  256.0 KiB  44.1 %  param  f32[64,256,4]{2,1,0}  0-7
+                     ^^^^^ <0 param @0>
+  ... and 3 smaller values
+""",
+        limit=1,
+    )
+
+
+def test_a_biography() -> None:
+    check(
+        analysis_of(TPU),
+        BiographyPage(2),
+        """
+Biography of allocation 2
+             ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
+  module     jit_roundtrip
+  kind       preallocated-temp
+  size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
+  live       at most 4.00 MiB at once (98.9 %), first at step 3
+                                                         ^^^^^^ copy-start
+  idle       47.0 KiB are never used at the same time as the rest
+  unused     46.5 KiB belong to no value
+  values     5, by offset and then by time
+
+Who holds which bytes of allocation 2 when
+  from byte         to      size  steps  value
+          0        512     512 B  1-7    copy-start.2{}
+                                         ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
+     16,384     16,896     512 B  3-4    copy-start{}
+                                         ^^^^^^^^^^^^ <15 copy-start{} @0>
+     32,768     33,280     512 B  5-6    copy-start.1{}
+                                         ^^^^^^^^^^^^^^ <18 copy-start.1{} @0>
+     49,152  4,243,456  4.00 MiB  2-4    broadcast_multiply_fusion
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
+     49,152  4,243,456  4.00 MiB  5-8    copy-start.1{0}
+                                         ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
+""",
+    )
+
+
+def test_a_biography_that_is_cut_has_the_biggest() -> None:
+    check(
+        analysis_of(TPU),
+        BiographyPage(2),
+        """
+Biography of allocation 2
+             ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
+  module     jit_roundtrip
+  kind       preallocated-temp
+  size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
+  live       at most 4.00 MiB at once (98.9 %), first at step 3
+                                                         ^^^^^^ copy-start
+  idle       47.0 KiB are never used at the same time as the rest
+  unused     46.5 KiB belong to no value
+  values     the 2 biggest of 5, by offset and then by time
+
+Who holds which bytes of allocation 2 when
+  from byte         to      size  steps  value
+     49,152  4,243,456  4.00 MiB  2-4    broadcast_multiply_fusion
+                                         ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
+     49,152  4,243,456  4.00 MiB  5-8    copy-start.1{0}
+                                         ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
+""",
+        limit=2,
+    )
+
+
+def test_what_the_set_does_not_have_is_said() -> None:
+    check(analysis_of(TPU), LiveSetPage(10), "There is no step 10: the steps are 0 to 9.")
+    check(analysis_of(TPU), BiographyPage(6), "There is no allocation 6.")
+    without_schedule = SEED.read_text().partition("HloLiveRange")[0]
+    check(analysis_of_text(without_schedule), LiveSetPage(0), "There is no step 0: nothing is known of steps.")
+
+
+def test_the_end_of_the_program_is_a_step() -> None:
+    text = _page(analysis_of(SEED), LiveSetPage(7)).text
+    assert "  runs       nothing: it is the end of the program\n" in text
+
+
+def test_the_summary_says_what_the_report_says() -> None:
+    shown = _page(analysis_of(SPLIT), SummaryPage())
+    assert shown.text.startswith("jit_train_step\n  files      ")
+    assert "\n  lists      the first 20 rows of each\n" in shown.text
+    assert "\nDonation: outputs are in the memory of 6 parameters (2.04 MiB)" in shown.text
+    texts = [shown.text.encode()[link.start : link.end].decode() for link in shown.links]
+    for link in ("36", "XLA prints a peak of 5.50 MiB at step 37", "params_0__0_.1", "allocation 29", "copy.2"):
+        assert link in texts
+
+
+@pytest.mark.parametrize(
+    "page", [SummaryPage(), LiveSetPage(0), LiveSetPage(120), BiographyPage(0), BiographyPage(10**17)]
+)
+def test_a_name_tells_its_page(page: Page) -> None:
+    assert page_of_name(page_name(page)) == page
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "summary",
+        "Summary.txt",
+        "summary.txt ",
+        "live-set-at-.txt",
+        "live-set-at--1.txt",
+        "live-set-at-01.txt",
+        "live-set-at-1.txt\n",
+        "live-set-at-١.txt",
+        "live-set-at-1_0.txt",
+        "live-set-at-1e3.txt",
+        f"live-set-at-{10**18}.txt",
+        "live-set-at-4.txt/summary.txt",
+        "../live-set-at-4.txt",
+        "biography-of-allocation-.txt",
+        "biography-of-allocation-4",
+    ],
+)
+def test_any_other_name_is_no_page(name: str) -> None:
+    assert page_of_name(name) is None
+
+
+def test_subjects_that_the_set_does_not_have_have_no_place() -> None:
+    dump = analysis_of(SEED).dump
+    for kind in SubjectKind:
+        for number in (-1, 99, 10**18, -(10**30), 10**30):
+            assert subject_place(dump, Subject(kind, number)) is None, (kind, number)
+
+
+def test_characters_that_take_several_bytes() -> None:
+    text = SEED.read_text().replace('op_name="parallelize(', 'op_name="größe→𝔵(').replace("cublas-gemm.1", "größe.1")
+    analysis = analysis_of_text(text)
+    for page in (LiveSetPage(4), SummaryPage()):
+        assert "größe→𝔵(" in _page(analysis, page).text
+        _check_links(analysis, page)
+
+
+@pytest.mark.parametrize("name", ["a\\nb", "a\\r\\nb", "a\\u2028b", "a\\342\\200\\250b", "a\\x0bb", "a\\fb\\034c"])
+def test_no_name_breaks_a_line(name: str) -> None:
+    text = SEED.read_text()
+    analysis = analysis_of_text(text.replace('op_name="parallelize(', f'op_name="{name}('))
+    for page in (SummaryPage(), LiveSetPage(4)):
+        shown, plain = _page(analysis, page).text, _page(analysis_of_text(text), page).text
+        assert len(shown.splitlines()) == len(plain.splitlines()) == shown.count("\n")
+        _check_links(analysis, page)
+
+
+def test_a_path_that_is_no_unicode() -> None:
+    member = replace(analysis_of(SEED).dump.members[0], label="/a/\udcff/b.txt")
+    text = _page(analyse([member]), SummaryPage()).text
+    assert "\n  files      buffer-assignment in /a/?\n" in text
+
+
+def _pages(analysis: Analysis) -> list[Page]:
+    dump = analysis.dump
+    counts = dump.allocations.slice_count
+    indices = [int(dump.allocations.index[counts.argmax()])] if len(counts) else []
+    steps = {0, (dump.last_step or 0) // 2, *(space.peak_step or 0 for space in analysis.memory.spaces)}
+    return [SummaryPage(), *map(LiveSetPage, sorted(steps)), *map(BiographyPage, indices)]
+
+
+def _check_links(analysis: Analysis, page: Page) -> int:
+    """Each link leads to the row of what it says; gives their number."""
+    dump = analysis.dump
+    shown = _page(analysis, page, limit=200)
+    data = shown.text.encode()
+    end = 0
+    for link in shown.links:
+        text, target = data[link.start : link.end].decode(), _target_text(link.target)
+        assert end <= link.start < link.end
+        end = link.end
+        if step := re.fullmatch(r"(?:step )?(\d+)", text):
+            place = subject_place(dump, Subject(SubjectKind.STEP, int(step[1])))
+            assert place == link.target
+            row = link.target.member.document.row(link.target.start)
+            start, stop = link.target.member.document.line_span(row)
+            assert link.target.member.document.data[start:stop].decode().strip() == f"{step[1]}:{target}"
+        elif text.startswith("allocation "):
+            assert target.startswith(f"{text}: ")
+        elif text.startswith("XLA prints "):
+            assert re.fullmatch(r"Live ranges at \d+ \(peak\):", target)
+        else:
+            assert text.removesuffix("…") in target
+    return len(shown.links)
+
+
+def _check_numbers(analysis: Analysis, page: Page) -> None:
+    """What a page tells is what the report tells."""
+    facts = page_facts(analysis, page, 200)
+    text = _page(analysis, page, 200).text
+    if isinstance(facts, LiveSetFacts) and facts.spaces and isinstance(page, LiveSetPage):
+        options = ReportOptions(top=200, at_step=page.step, parts=frozenset())
+        files = {member.kind: member.label for member in analysis.dump.members}
+        told = [space.at_step for space in report(analysis, files, options).spaces]
+        assert [space.live for space in facts.spaces] == told
+        for space in facts.spaces:
+            memory = analysis.memory.space(space.color)
+            assert memory
+            assert space.live.live_bytes == memory.live.at(page.step)
+            assert not space.live.count or f": {human(space.live.live_bytes)} in {space.live.count:,} value" in text
+            assert space.live.count > 200 or space.live.live_bytes <= sum(row.size_bytes for row in space.live.values)
+        rows = sum(len(space.live.values) for space in facts.spaces)
+        assert len([link for link in _page(analysis, page, 200).links if "<" in _target_text(link.target)]) == rows
+    if isinstance(facts, BiographyFacts):
+        assert len(facts.slots) == min(facts.count, 200)
+        assert [slot.offset for slot in facts.slots] == sorted(slot.offset for slot in facts.slots)
+        for slot in facts.slots:
+            assert f" {slot.offset:,}  " in text
+            assert f"{human(slot.end_offset - slot.offset)}  " in text
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_links_and_numbers_of_all_pages(path: object) -> None:
+    analysis = analysis_of(path)  # type: ignore[arg-type]
+    assert sum(_check_links(analysis, page) for page in _pages(analysis))
+    for page in _pages(analysis):
+        _check_numbers(analysis, page)
+
+
+def _check_all(analysis: Analysis) -> int:
+    pages = [*_pages(analysis)[:3], *_pages(analysis)[-1:]]
+    for page in pages[1:]:
+        _check_numbers(analysis, page)
+    return sum(_check_links(analysis, page) for page in pages)
+
+
+@on_all_dumps(_check_all)
+def test_on_all_dumps(of_all_dumps: dict[str, int]) -> None:
+    assert min(of_all_dumps.values()) > 0
+
+
+def test_damaged_dumps_have_pages() -> None:
+    for _, text in damaged(SEED.read_bytes()):
+        analysis = analysis_of_text(text.decode())
+        for page in _pages(analysis):
+            assert _page(analysis, page).text.endswith("\n")
+            _check_links(analysis, page)

@@ -1,0 +1,292 @@
+"""The sets of a workspace on disk: which there are, what is kept of them, and when they are loaded again."""
+
+import os
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, TPU, facts, never
+from xla_lens import files, workspace
+from xla_lens.files import SetFiles, find_sets, walk_sets
+from xla_lens.model.findings import Finding
+from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import Document
+from xla_lens.text.encoding import Encoding
+from xla_lens.workspace import Indexed, Progress, index
+
+_BROKEN = b"BufferAssignment:\nallocation 0: size 4, constant:\n?!\n"
+
+
+def _index(
+    *folders: Path,
+    known: Mapping[Path, Indexed[str]] | None = None,
+    tell: Callable[[Finding], str] = lambda finding: finding.code,
+    is_cancelled: Callable[[], bool] = never,
+    report_progress: Callable[[Progress], None] = lambda _: None,
+) -> Iterator[Indexed[str]]:
+    return index(
+        folders,
+        known or {},
+        encoding=Encoding.UTF16,
+        tell=tell,
+        is_cancelled=is_cancelled,
+        report_progress=report_progress,
+    )
+
+
+def _copied(folder: Path, *paths: Path) -> Path:
+    """A folder with the sets of some files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        for sibling in next(found for found in find_sets(path)).paths.values():
+            shutil.copy(sibling, folder)
+    return folder
+
+
+def _names(folder: Path, found: Iterator[SetFiles]) -> list[str]:
+    return [str(dump_set.stem.relative_to(folder)) for dump_set in found]
+
+
+# ------------------------------------------------------------ which there are
+
+
+def test_the_sets_of_a_workspace_are_those_of_its_folders() -> None:
+    found = list(walk_sets([DUMPS], never))
+    assert sorted(found, key=lambda files: files.stem) == sorted(find_sets(DUMPS), key=lambda files: files.stem)
+    assert {DUMPS / fact["file"] for fact in facts(DUMPS)} <= {path for files in found for path in files.paths.values()}
+    assert list(walk_sets([DUMPS], never)) == found
+
+
+def test_folders_that_overlap_give_each_set_once(tmp_path: Path) -> None:
+    _copied(tmp_path / "b" / "c", SEED)
+    (tmp_path / "same").symlink_to(tmp_path)
+    folders = [tmp_path / "b", tmp_path, tmp_path / "same", tmp_path / "b" / "c", tmp_path / "b"]
+    assert _names(tmp_path, walk_sets(folders, never)) == [f"b/c/{SEED.name}"]
+
+
+def test_hidden_folders_and_packages_are_passed_over(tmp_path: Path) -> None:
+    for name in (".git", ".cache", "node_modules", "node_modules/a", "b/.venv/lib", "b/c", "a.b"):
+        _copied(tmp_path / name, SEED)
+    assert _names(tmp_path, walk_sets([tmp_path], never)) == [f"a.b/{SEED.name}", f"b/c/{SEED.name}"]
+    assert _names(tmp_path, walk_sets([tmp_path / ".cache"], never)) == [f".cache/{SEED.name}"]
+
+
+def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside, inside = _copied(tmp_path / "outside", SEED, SPLIT), tmp_path / "inside"
+    inside.mkdir()
+    (inside / "folder").symlink_to(outside)
+    (inside / "dump.txt").symlink_to(outside / SEED.name)
+    (inside / "up.txt").symlink_to("../outside/" + SEED.name)
+    (inside / "gone.txt").symlink_to("nowhere")
+    for path in outside.glob("module*"):
+        if path.name.endswith("-buffer-assignment.txt"):
+            shutil.copy(path, inside)
+        else:
+            (inside / path.name).symlink_to(path)
+    read: list[Path] = []
+    monkeypatch.setattr(files, "_head", lambda path, opened, head=files._head: read.append(path) or head(path, opened))
+    (found,) = walk_sets([inside], never)
+    assert list(found.paths) == [MemberKind.BUFFER_ASSIGNMENT]
+    assert {path.resolve().parent for path in read} == {inside}
+    # What is outside of one folder may be in another.
+    assert len(list(walk_sets([inside, outside], never))) == 5
+
+
+def test_links_within_a_folder_are_followed_to_files_only(tmp_path: Path) -> None:
+    _copied(tmp_path / ".annex", SEED)
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps" / "dump.txt").symlink_to(f"../.annex/{SEED.name}")
+    (tmp_path / "dumps" / "loop").symlink_to("..")
+    (tmp_path / "dumps" / "self.txt").symlink_to("self.txt")
+    (tmp_path / "latest").symlink_to("dumps")
+    assert _names(tmp_path, walk_sets([tmp_path], never)) == ["dumps/dump.txt"]
+
+
+def test_what_cannot_be_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _copied(tmp_path / "a", SEED)
+    _copied(tmp_path / "b", SEED)
+    os.mkfifo(tmp_path / "b" / "pipe.txt")
+    (tmp_path / "b" / "folder.txt").mkdir()
+
+    def scandir(path: str, real: Callable[[str], object] = os.scandir) -> object:
+        if os.path.basename(path) == "a":
+            raise PermissionError(path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert _names(tmp_path, walk_sets([tmp_path, tmp_path / "nowhere", SEED], never)) == [f"b/{SEED.name}"]
+
+
+def test_a_walk_can_be_cancelled(tmp_path: Path) -> None:
+    asked = iter([False] * 5 + [True] * 5)
+    found = walk_sets([DUMPS], lambda: next(asked))
+    with pytest.raises(Cancelled):
+        list(found)
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+    with pytest.raises(Cancelled):
+        list(walk_sets([tmp_path], lambda: True))
+
+
+# ------------------------------------------------------------ what is kept
+
+
+def test_each_set_is_indexed_the_smallest_first() -> None:
+    told: list[Progress] = []
+    found = list(_index(DUMPS, report_progress=told.append))
+    sizes = [sum(path.stat().st_size for path in indexed.stamps) for indexed in found]
+    assert sizes == sorted(sizes)
+    reserved = {
+        path: sum(space.reserved_bytes for space in indexed.summary.spaces)
+        for indexed in found
+        for path in indexed.stamps
+    }
+    expected = {DUMPS / fact["file"]: fact["reserved_bytes"] for fact in facts(DUMPS)}
+    assert {path: reserved[path] for path in expected} == expected
+    assert told[0] == Progress(0, len(sizes), 0, sum(sizes), is_cut=False)
+    assert told[-1] == Progress(len(sizes), len(sizes), sum(sizes), sum(sizes), is_cut=False)
+    assert [progress.set_count for progress in told] == list(range(len(sizes) + 1))
+
+
+def test_nothing_to_index(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=told.append)) == []
+    assert list(_index()) == []
+    assert told == [Progress(0, 0, 0, 0, is_cut=False)]
+
+
+def test_no_more_than_one_set_is_in_memory(tmp_path: Path) -> None:
+    documents: list[weakref.ref[Document]] = []
+
+    def tell(finding: Finding) -> str:
+        documents.append(weakref.ref(finding.place.member.document))
+        return finding.code
+
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_bytes(_BROKEN)
+    kept = []
+    for indexed in _index(tmp_path, tell=tell):
+        kept.append(indexed)
+        assert len(documents) == len(kept)
+        assert {document() for document in documents} == {None}
+    assert len(kept) == 3
+
+
+def test_findings_are_told_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = _copied(tmp_path, SPLIT)
+    assignment = folder / SPLIT.name
+    text = assignment.read_bytes()
+    assignment.write_bytes(text + b"?!\n" + text[-200:] + b"?!\n")
+    (indexed,) = _index(folder)
+    assert {str(path) for path in indexed.stamps} == set(indexed.findings)
+    counts = {Path(label).name: findings.count for label, findings in indexed.findings.items()}
+    assert counts.pop(SPLIT.name) > 2
+    assert "syntax" in indexed.findings[str(assignment)].told
+    monkeypatch.setattr(workspace, "FINDING_LIMIT", 1)
+    (cut,) = _index(folder)
+    before, after = indexed.findings[str(assignment)], cut.findings[str(assignment)]
+    assert (after.told, after.count) == (before.told[:1], before.count)
+
+
+def test_too_many_sets_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace, "SET_LIMIT", 2)
+    told: list[Progress] = []
+    found = list(_index(DUMPS, report_progress=told.append))
+    assert len(found) == 2
+    assert {indexed.files.stem for indexed in found} == {
+        files.stem for _, files in zip(range(2), walk_sets([DUMPS], never), strict=False)
+    }
+    assert {progress.is_cut for progress in told} == {True}
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    name = b"module_0001.jit_\xff\nf.cpu_after_optimizations-buffer-assignment.txt"
+    (tmp_path / os.fsdecode(b"folder\xfe")).mkdir()
+    path = tmp_path / os.fsdecode(b"folder\xfe") / os.fsdecode(name)
+    shutil.copy(SEED, path)
+    (indexed,) = _index(tmp_path)
+    assert indexed.summary.entries.label(0) == indexed.summary.module
+    assert indexed.summary.module == "module_0001.jit_? f.cpu_after_optimizations"
+    assert indexed.summary.files[0].label == str(path)
+    assert Path(indexed.summary.files[0].label).as_uri().endswith("-buffer-assignment.txt")
+
+
+# ------------------------------------------------------------ when they are loaded again
+
+
+def _known(found: Iterator[Indexed[str]]) -> dict[Path, Indexed[str]]:
+    return {indexed.files.stem: indexed for indexed in found}
+
+
+def test_what_has_not_changed_is_not_loaded_again(tmp_path: Path) -> None:
+    folder = _copied(tmp_path / "a", SEED, SPLIT, TPU)
+    before = _known(_index(tmp_path))
+    after = _known(_index(tmp_path, known=before))
+    assert len(before) == 3
+    assert all(after[stem] is before[stem] for stem in before)
+    (hlo,) = (path for path in folder.glob(f"{SPLIT.name[:12]}*_optimizations.txt") if "jit_train" in path.name)
+    os.utime(hlo, ns=(1, 1))
+    assert all(before[stem] is after for stem, after in _known(_index(tmp_path, known=before)).items())
+
+
+def test_what_has_changed_is_loaded_again(tmp_path: Path) -> None:
+    folder = _copied(tmp_path, SEED, SPLIT, TPU)
+    before = _known(_index(tmp_path))
+    seed = folder / SEED.name
+    os.utime(seed, ns=(1, 1))
+    (folder / SPLIT.name.replace("-buffer-assignment", "-live-range")).unlink()
+    after = _known(_index(tmp_path, known=before))
+    changed = {stem for stem in before if after[stem] is not before[stem]}
+    assert changed == {seed, folder / SPLIT.name.removesuffix("-buffer-assignment.txt")}
+    seed.unlink()
+    assert set(_known(_index(tmp_path, known=after))) == set(after) - {seed}
+
+
+def test_a_set_that_vanishes_midway_is_left_out(tmp_path: Path) -> None:
+    folder = _copied(tmp_path, SEED, SPLIT, TPU)
+
+    def vanish(progress: Progress) -> None:
+        if progress.set_count == 0:
+            (folder / SEED.name).unlink(missing_ok=True)
+            for path in folder.glob("*-live-range.txt"):
+                path.unlink()
+
+    found = _known(_index(tmp_path, report_progress=vanish))
+    assert len(found) == 2
+    assert folder / SEED.name not in found
+    assert all(len(indexed.summary.files) == len(indexed.stamps) - 1 for indexed in found.values())
+    again = _known(_index(tmp_path, known=found))
+    assert [again[stem] is indexed for stem, indexed in found.items()] == [False, False]
+
+
+def test_an_index_can_be_cancelled(tmp_path: Path) -> None:
+    _copied(tmp_path, SEED, SPLIT, TPU)
+    found: list[Indexed[str]] = []
+    with pytest.raises(Cancelled):
+        found.extend(_index(tmp_path, is_cancelled=lambda: len(found) > 0))
+    is_cancelled = False
+    indexes = _index(tmp_path, is_cancelled=lambda: is_cancelled)
+    next(indexes)
+    is_cancelled = True
+    with pytest.raises(Cancelled):
+        next(indexes)
+
+
+def test_a_set_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _copied(tmp_path, SEED, TPU)
+
+    def analyse(members: list[object], real: Callable[..., object] = workspace.analyse) -> object:
+        if len(members) == 1:
+            raise ZeroDivisionError
+        return real(members)
+
+    monkeypatch.setattr(workspace, "analyse", analyse)
+    (indexed,) = _index(tmp_path)
+    assert len(indexed.files.paths) > 1
+    assert str(tmp_path / SEED.name) in caplog.text
