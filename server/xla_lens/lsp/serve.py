@@ -62,6 +62,7 @@ async def run(source: BinaryIO, sink: BinaryIO) -> int:
     protocol.on_exit = ended.set
     await ended.wait()
     server.close()
+    await protocol.answer_all()
     transport.close()
     await asyncio.to_thread(transport.flush, _LAST_WORDS)
     return protocol.exit_status

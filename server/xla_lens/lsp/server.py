@@ -22,8 +22,9 @@ from pygls.lsp.server import LanguageServer
 from xla_lens.lsp.client import Client, client_of
 from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
 from xla_lens.lsp.progress import progress
-from xla_lens.lsp.protocol import Protocol, strict_converter
+from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
+from xla_lens.lsp.strict import strict_converter
 
 if TYPE_CHECKING:
     from xla_lens.lsp.index import WorkspaceIndex
