@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lsp.wire import RICH, Process, Refused, framed
-from samples import SEED
+from samples import SEED, slow_text
 
 _PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32700, -32600, -32601, -32602
 _NOT_INITIALIZED, _CANCELLED = -32002, -32800
@@ -110,11 +110,8 @@ async def test_shutdown_and_exit_at_once_leave_no_request_unanswered(server: Pro
     assert await server.ended() == (0, "")
     server.finish()
     assert await server.answer(last) is None
-    for number in numbers:
-        try:
-            await server.answer(number)
-        except Refused as refused:
-            assert refused.code == _CANCELLED
+    codes = {server.answers(number)[0].get("error", {}).get("code") for number in numbers}
+    assert codes <= {_CANCELLED, None}
 
 
 _WRONG_PARAMS: list[tuple[str, Any]] = [
@@ -414,11 +411,8 @@ async def test_messages_that_come_at_once(server: Process) -> None:
 
 def _slow_dump(folder: Path) -> Path:
     """A dump that takes some seconds to load."""
-    head, used = SEED.read_text().split("Used values:\n")
-    blocks = used.split("\n\n\nHloLiveRange")[0]
-    text = f"{head}Used values:\n" + "".join(blocks.replace("<", f"<{number}0", 99) + "\n" for number in range(4000))
     path = folder / "slow-buffer-assignment.txt"
-    path.write_text(text)
+    path.write_text(slow_text(3_000))
     return path
 
 

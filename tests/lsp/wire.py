@@ -7,6 +7,8 @@ whatever is waited for next. Requests that have no answer in the end come out of
 
 import asyncio
 import json
+import socket
+import struct
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Callable, Mapping
@@ -309,14 +311,30 @@ class Process(Editor):
         super().__init__(lambda message: self.write(framed(message)))
         self.process = process
         self._source, self._sink = reader, writer
+        self._is_reading = asyncio.Event()
+        self._is_reading.set()
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
     async def start(cls, *arguments: str, **options: Any) -> "Process":
         """Starts the server."""
-        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "limit": 1 << 30, **options}
+        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, **options}
         process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
+
+    @classmethod
+    async def connect(cls) -> "Process":
+        """Starts the server to listen on a port, and connects to it."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(*COMMAND, "--tcp", f"127.0.0.1:{port}", stderr=PIPE)
+        for _ in range(int(PATIENCE / 0.05)):
+            try:
+                return cls(process, *await asyncio.open_connection("127.0.0.1", port))
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.05)
+        raise TimeoutError("the server does not listen")
 
     def write(self, data: bytes) -> None:
         """Sends some bytes."""
@@ -329,6 +347,25 @@ class Process(Editor):
     def hang_up(self) -> None:
         """Sends nothing more."""
         self._sink.close()
+
+    def pause_reading(self) -> None:
+        """Reads nothing for now: what the server sends fills the pipe."""
+        self._is_reading.clear()
+
+    def resume_reading(self) -> None:
+        """Reads on."""
+        self._is_reading.set()
+
+    def close_reading(self) -> None:
+        """Nobody will ever read again."""
+        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+
+    def reset(self) -> None:
+        """Breaks the connection to a port, as it happens when the other side is gone."""
+        self._sink.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._sink.transport.abort()
+        self._reader.cancel()
+        self.end(EOFError("the connection is broken"))
 
     def resident_bytes(self, name: str = "VmRSS") -> int:
         """The resident memory of the server now; or at most, with `VmHWM`."""
@@ -345,7 +382,7 @@ class Process(Editor):
         """Waits for the end of the process; gives its exit status and what it has said on standard error."""
         errors = await asyncio.wait_for(self.process.stderr.read(), PATIENCE) if self.process.stderr else b""
         await asyncio.wait_for(self.process.wait(), PATIENCE)
-        await asyncio.wait_for(self._reader, PATIENCE)
+        await asyncio.wait((self._reader,), timeout=PATIENCE)
         self.raise_failure()
         return self.process.returncode, errors.decode()
 
@@ -359,6 +396,7 @@ class Process(Editor):
     async def _read(self) -> None:
         try:
             while (body := await read_body(self._source)) is not None:
+                await self._is_reading.wait()
                 self.receive(json.loads(body.decode()))
         except Exception as failure:
             self.fail(failure)

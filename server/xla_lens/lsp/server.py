@@ -75,12 +75,12 @@ class XlaLensServer(LanguageServer):
         if self.client.knows_pulled_diagnostics and not self.client.pulls_diagnostics:
             # It would show all diagnostics twice.
             capabilities.diagnostic_provider = None
+        self.start(self._look())
 
     def initialized(self) -> None:
         """The client is ready to be asked."""
         self.start(asyncio.to_thread(_import_engine))
         self.start(self.pull_settings())
-        self.start(self._look())
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Starts something that nobody waits for."""
