@@ -15,26 +15,30 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from fuzzing.games import play_damage, play_edits, play_prefixes, playing
-from fuzzing.texts import damaged, sets_of_files
+from fuzzing.games import play_chaos, play_damage, play_edits, play_prefixes, playing
+from fuzzing.texts import damaged, dump_sets
+from samples import DUMPS
 
-GAMES = ("damage", "edits", "prefixes")
+GAMES = ("damage", "edits", "chaos", "prefixes")
 
 _DUMPS = 10
 """Dumps in one game: to start a server takes time."""
 
 _ROUNDS = 15
+_STEPS = 300
 
 
-async def play(game: str, seed: int, folder: Path) -> int:
+async def play(game: str, seed: int, folder: Path, dumps: list[dict[str, bytes]]) -> int:
     """Plays a game; gives how many inputs it has tried. Raises what was found."""
     chance = random.Random(f"{game} {seed}")
-    async with playing(chance, folder) as player:
+    async with playing(chance, folder, dumps) as player:
         if game == "damage":
             return sum([await play_damage(player, number) for number in range(_DUMPS)])
         if game == "edits":
             return sum([await play_edits(player, number, _ROUNDS) for number in range(_DUMPS // 2)])
-        files = [(name, data) for dump in sets_of_files() for name, data in dump.items() if len(data) < 4000]
+        if game == "chaos":
+            return await play_chaos(player, _STEPS)
+        files = [(name, data) for dump in dumps for name, data in dump.items() if len(data) < 4000]
         name, data = chance.choice(files)
         if chance.random() < 0.5:
             data = damaged(chance, data, chance.choice(files)[1])[:4000]
@@ -44,19 +48,22 @@ async def play(game: str, seed: int, folder: Path) -> int:
 def main() -> None:
     """Plays until the time is over."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", metavar="GAME", nargs="*", default=GAMES, choices=[*GAMES, []])
+    parser.add_argument("names", metavar="GAME", nargs="*", help=f"one of {', '.join(GAMES)}; all of them by default")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--games", type=int, default=10**9)
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--dumps", type=Path, default=DUMPS, help="a folder of folders of dumps")
+    parser.add_argument("--longest", type=int, default=10**5, help="the biggest dump set that is played with, in bytes")
     options = parser.parse_args()
+    dumps = dump_sets(options.dumps, options.longest)
     end, counts, lost = time.monotonic() + 60 * options.minutes, Counter(), 0
     for seed in range(options.seed, options.seed + options.games):
         if time.monotonic() > end or lost >= 10:
             break
-        for game in options.names:
+        for game in options.names or GAMES:
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    counts[game] += asyncio.run(play(game, seed, Path(folder)))
+                    counts[game] += asyncio.run(play(game, seed, Path(folder), dumps))
                 except Exception as failure:
                     lost += 1
                     print(f"\n{game} {seed}", flush=True)

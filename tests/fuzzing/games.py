@@ -1,10 +1,12 @@
 """Games against the server: it is given something, asked all that it can be asked, and watched."""
 
+import asyncio
 import json
 import logging
 import random
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -15,7 +17,7 @@ from lsprotocol import types as lsp
 from fuzzing.params import Maker
 from fuzzing.positions import ENCODINGS, Text
 from fuzzing.sameness import differences
-from fuzzing.texts import damaged, sets_of_files
+from fuzzing.texts import damaged
 from lsp.metamodel import Violation
 from lsp.wire import BARE, PULLING, RICH, Inside, Refused
 from xla_lens.lsp.methods import METHODS, Command
@@ -27,6 +29,7 @@ from xla_lens.text.document import Document
 REQUESTS = (*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND)
 
 _WRONG_ARGUMENTS = -32602
+_CANCELLED = -32800
 
 
 class Log(logging.Handler):
@@ -41,15 +44,21 @@ class Log(logging.Handler):
 
 
 class Player:
-    """An editor that does not know what it wants. Counts what it has tried."""
+    """An editor that does not know what it wants. `dumps` are the files of dump sets by their names; `asked` counts the
+    results that it was given.
+    """
 
-    def __init__(self, editor: Inside, chance: random.Random, folder: Path, encoding: str) -> None:
+    def __init__(
+        self, editor: Inside, chance: random.Random, folder: Path, encoding: str, dumps: Sequence[Mapping[str, bytes]]
+    ) -> None:
         self.editor = editor
         self.chance = chance
         self.folder = folder
         self.encoding = encoding
+        self.dumps = dumps
         self.maker = Maker(chance, [command.value for command in Command])
         self.versions: dict[str, int] = {}
+        self.asked: Counter[str] = Counter()
 
     # ---------------------------------------------------------------- documents
 
@@ -91,7 +100,9 @@ class Player:
                     # Most edits are small.
                     start = text.index(change["range"]["start"])
                     end = text.position(min(len(text.text), start + self.chance.randint(0, 30)))
-                    change["range"]["end"] = max((end, change["range"]["start"]), key=lambda at: (at["line"], at["character"]))
+                    change["range"]["end"] = max(
+                        (end, change["range"]["start"]), key=lambda at: (at["line"], at["character"])
+                    )
             else:
                 change["text"] = text.text[: self.chance.randint(0, len(text.text))]
             changes.append(change)
@@ -101,7 +112,24 @@ class Player:
     def _some_text(self, text: Text) -> str:
         start = self.chance.randint(0, len(text.text))
         copied = text.text[start : start + self.chance.choice((1, 3, 40, 400))]
-        odd = ("", "", "\n", "\r", "\r\n", "\n\n", "é", "🚀", "\ud800", "\udc00", "\0", "9", "{0}", " ", "\t", "x" * 300)
+        odd = (
+            "",
+            "",
+            "\n",
+            "\r",
+            "\r\n",
+            "\n\n",
+            "é",
+            "🚀",
+            "\ud800",
+            "\udc00",
+            "\0",
+            "9",
+            "{0}",
+            " ",
+            "\t",
+            "x" * 300,
+        )
         return self.chance.choice((*odd, copied, copied, copied))
 
     # ---------------------------------------------------------------- requests
@@ -118,9 +146,14 @@ class Player:
             result = await self.editor.request(method, params)
         except Refused as refused:
             if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code != _WRONG_ARGUMENTS:
-                raise AssertionError(f"{method} {json.dumps(params)[:1000]}: {refused} {refused.data}") from refused
+                told = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
+                raise AssertionError(told) from None
             return
+        self.asked[method] += 1
         self.maker.learn(method, result)
+        if method == lsp.WORKSPACE_EXECUTE_COMMAND:
+            # What a command leads to may be of before an edit.
+            return
         uri = params.get("textDocument", {}).get("uri", "")
         for where, position in _positions(result, uri):
             if where in self.texts and not self.texts[where].has(position):
@@ -139,15 +172,16 @@ class Player:
         """The texts, the tables and the findings are those of the same texts, had they been opened so."""
         fresh = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
         for uri, text in self.texts.items():
-            data = text.text.encode("utf-8", "surrogatepass")
-            fresh.open(uri, path_of(uri), 1, Document(data))
+            fresh.open(uri, path_of(uri), 1, Document(text.data))
         for uri, text in self.texts.items():
             states = []
             for session in (self.editor.server.session, fresh):
                 state, path = session.find(uri) or (None, None)
                 assert state, f"{uri} is not open"
                 await state.settled()
-                assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), f"another text of {uri}"
+                assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), (
+                    f"another text of {uri}"
+                )
                 states.append(state.analysis)
             assert states[0], f"{uri} was not analysed"
             assert not (found := list(islice(differences(*states), 5))), found
@@ -155,7 +189,7 @@ class Player:
 
 
 @asynccontextmanager
-async def playing(chance: random.Random, folder: Path) -> AsyncIterator[Player]:
+async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[str, bytes]]) -> AsyncIterator[Player]:
     """A game with a server of its own, which must not have logged anything in the end. The folder is the workspace."""
     log, loggers = Log(), logging.getLogger("pygls")
     logging.getLogger().addHandler(log)
@@ -167,7 +201,7 @@ async def playing(chance: random.Random, folder: Path) -> AsyncIterator[Player]:
         capabilities = {**chance.choice((BARE, RICH, RICH, PULLING)), "general": {"positionEncodings": [encoding]}}
         folders = [{"uri": folder.as_uri(), "name": "dumps"}]
         await editor.initialize(capabilities, workspaceFolders=folders)
-        yield Player(editor, chance, folder, encoding)
+        yield Player(editor, chance, folder, encoding, dumps)
         await editor.stop()
     finally:
         logging.getLogger().removeHandler(log)
@@ -191,7 +225,7 @@ _SETTINGS = (
 async def play_damage(player: Player, number: int) -> int:
     """Opens some files of a dump, of which some are damaged, and asks everything; gives how many files there were."""
     chance, folder = player.chance, player.folder / str(number)
-    files = _damaged_set(chance)
+    files = _damaged_set(player)
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -208,12 +242,12 @@ async def play_damage(player: Player, number: int) -> int:
 async def play_edits(player: Player, number: int, rounds: int) -> int:
     """Edits some files of a dump again and again; gives how many edits there were."""
     chance, folder = player.chance, player.folder / str(number)
-    files = _damaged_set(chance) if chance.random() < 0.3 else chance.choice(sets_of_files())
+    files = _damaged_set(player) if chance.random() < 0.3 else chance.choice(player.dumps)
     folder.mkdir()
     for name, data in files.items():
         (folder / name).write_bytes(data)
     # An HLO module that is edited until it is none is still in its set, which it would not be had it been opened so.
-    names = [name for name in files if split_name(name)[1] is not None or "optimizations" not in name]
+    names = [name for name in files if split_name(name)[1] is not None or "optimizations" not in name] or list(files)
     for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
         player.open(folder / name, decoded(chance, files[name]))
     count = 0
@@ -230,6 +264,62 @@ async def play_edits(player: Player, number: int, rounds: int) -> int:
         player.close(uri)
     shutil.rmtree(folder)
     return count
+
+
+async def play_chaos(player: Player, steps: int) -> int:
+    """Does all at once and waits for nothing; in the end all must be answered, and as it should be. Gives how much was
+    done.
+    """
+    chance, folder, editor = player.chance, player.folder, player.editor
+    files = [(f"{number}-{name}", data) for number in range(3) for name, data in chance.choice(player.dumps).items()]
+    files = [(name, data) for name, data in files if "optimizations.txt" not in name]
+    asked: list[int] = []
+    cancelled: set[int] = set()
+    for _ in range(steps):
+        name, data = chance.choice(files)
+        path = folder / name
+        uri = path.as_uri()
+        match chance.randrange(12):
+            case 0 | 1:
+                player.open(path, decoded(chance, data))
+            case 2 if uri in player.texts:
+                player.close(uri)
+            case 3 if asked:
+                number = asked[-1] if chance.random() < 0.5 else chance.choice(asked)
+                cancelled.add(number)
+                editor.cancel(number)
+            case 4:
+                path.write_bytes(damaged(chance, data, data))
+            case 5:
+                path.unlink(missing_ok=True)
+            case 6:
+                editor.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": uri, "type": 2}]})
+            case 7:
+                editor.settings = chance.choice(_SETTINGS)
+                editor.notify("workspace/didChangeConfiguration", {"settings": editor.settings})
+            case 8:
+                await asyncio.sleep(chance.choice((0, 0, 0.001, 0.01, 0.1)))
+            case 9 | 10 if uri in player.texts:
+                player.edit(uri, player.some_changes(uri))
+            case _:
+                method = chance.choice(REQUESTS)
+                asked.append(editor.ask(method, player.maker.params(method)))
+    for number in asked:
+        try:
+            await editor.answer(number)
+        except Refused as refused:
+            if refused.code != _WRONG_ARGUMENTS and (refused.code != _CANCELLED or number not in cancelled):
+                raise
+    for _ in range(2):
+        # What has changed on disk is read when it does not change any more.
+        await editor.server.session.look()
+    await player.compare()
+    for uri in list(player.texts):
+        player.close(uri)
+    assert not editor.server.session.sets
+    for path in folder.iterdir():
+        path.unlink()
+    return steps
 
 
 async def play_prefixes(player: Player, name: str, data: bytes) -> int:
@@ -249,9 +339,10 @@ def decoded(chance: random.Random, data: bytes) -> str:
     return text.replace("\ufffd", "\ud800") if chance.random() < 0.3 else text
 
 
-def _damaged_set(chance: random.Random) -> dict[str, bytes]:
+def _damaged_set(player: Player) -> dict[str, bytes]:
     """The files of a dump, of which at least one is damaged."""
-    files, other = dict(chance.choice(sets_of_files())), chance.choice(sets_of_files())
+    chance = player.chance
+    files, other = dict(chance.choice(player.dumps)), chance.choice(player.dumps)
     for name in chance.sample(list(files), chance.randint(1, len(files))):
         files[name] = damaged(chance, files[name], chance.choice(list(other.values())))
     if chance.random() < 0.1:

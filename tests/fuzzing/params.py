@@ -14,7 +14,35 @@ from lsprotocol import types as lsp
 from fuzzing.positions import Text
 from lsp.metamodel import fields_of, is_against_rules
 
-_STRINGS = ("", " ", "x", "peak", "fusion", "param", "size:>1KiB", "🚀", "\ud800", "\0", "é\n", "x" * 5000, "xla-lens", "quickfix")
+_STRINGS = (
+    "",
+    " ",
+    "x",
+    "peak",
+    "fusion",
+    "param",
+    "size:>1KiB",
+    "🚀",
+    "\ud800",
+    "\0",
+    "é\n",
+    "x" * 5000,
+    "xla-lens",
+    "quickfix",
+)
+_ADDRESSES = (
+    "x:",
+    "x:y",
+    "file:///",
+    "file:///nothing.txt",
+    "file:///%00",
+    "file://[",
+    "file:///" + "x" * 5000,
+    "git:/a/b-buffer-assignment.txt",
+    "untitled:Untitled-1",
+    "xla-lens:",
+    "xla-lens:/a/summary.txt",
+)
 _INTEGERS = (0, 1, 2, 5, 100, 2**31 - 1)
 
 _GIVEN_BY = {
@@ -56,7 +84,10 @@ class Maker:
             self.answers[method] = result[:50]
         for found in _objects(result):
             if isinstance(found.get("command"), str) and found["command"]:
-                self._commands = [*self._commands[-30:], {key: found[key] for key in ("command", "arguments") if key in found}]
+                self._commands = [
+                    *self._commands[-30:],
+                    {key: found[key] for key in ("command", "arguments") if key in found},
+                ]
             if str(found.get("uri", "")).startswith("xla-lens:"):
                 self.addresses = [*self.addresses[-10:], found["uri"]]
 
@@ -111,7 +142,19 @@ class Maker:
     def _command(self) -> Any:
         command = dict(self.chance.choice(self._commands))
         if "arguments" not in command or self.chance.random() < 0.2:
-            names = ("uri", "position", "step", "allocation", "code", "format", "top", "parts", "budget", "range", "atStep")
+            names = (
+                "uri",
+                "position",
+                "step",
+                "allocation",
+                "code",
+                "format",
+                "top",
+                "parts",
+                "budget",
+                "range",
+                "atStep",
+            )
             given = {
                 "uri": self._uri,
                 "position": self.texts[self._uri].some(self.chance) if self._uri in self.texts else {},
@@ -133,7 +176,16 @@ class Maker:
                 return chance.choice(plain)
 
     def _some_uri(self) -> str:
-        odd = ("x:", "x:y", "file:///", "file:///nothing.txt", "untitled:Untitled-1", "xla-lens:", "xla-lens:/a/summary.txt", "file://[")
+        odd = (
+            "x:",
+            "x:y",
+            "file:///",
+            "file:///nothing.txt",
+            "untitled:Untitled-1",
+            "xla-lens:",
+            "xla-lens:/a/summary.txt",
+            "file://[",
+        )
         if not self.texts or self.chance.random() < 0.1:
             return self.chance.choice((*odd, *self.addresses))
         return self.chance.choice(list(self.texts))

@@ -17,6 +17,11 @@ class Text:
     text: str
     encoding: str
 
+    @property
+    def data(self) -> bytes:
+        """Its bytes; a lone surrogate has some, too."""
+        return self.text.encode("utf-8", "surrogatepass")
+
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where the lines start and end, without their line ends."""

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from samples import DUMPS
 from xla_lens.files import find_sets
 
 Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
@@ -48,13 +47,15 @@ _ODD = (
 
 
 @cache
-def sets_of_files() -> list[dict[str, bytes]]:
-    """The files of each dump set that the tests bring along, by their names."""
-    return [
+def dump_sets(folder: Path, longest: int) -> list[dict[str, bytes]]:
+    """The files of each dump set in a folder by their names, of those that have not more bytes altogether."""
+    found = (
         {path.name: path.read_bytes() for path in files.paths.values()}
-        for folder in sorted(path for path in DUMPS.iterdir() if path.is_dir())
-        for files in find_sets(folder)
-    ]
+        for below in sorted(path for path in folder.iterdir() if path.is_dir() and path.name not in ("big", "programs"))
+        for files in find_sets(below)
+        if sum(path.stat().st_size for path in files.paths.values()) <= longest
+    )
+    return list(found)
 
 
 def damaged(chance: random.Random, text: bytes, other: bytes) -> bytes:
@@ -138,9 +139,7 @@ def _spliced(chance: random.Random, text: bytes, other: bytes) -> bytes:
 
 def _numbers(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     share = chance.choice((0.01, 0.1, 1.0))
-    return re.sub(
-        rb"\d+", lambda found: b"%d" % chance.choice(_NUMBERS) if chance.random() < share else found[0], text
-    )
+    return re.sub(rb"\d+", lambda found: b"%d" % chance.choice(_NUMBERS) if chance.random() < share else found[0], text)
 
 
 def _negative(chance: random.Random, text: bytes, _other: bytes) -> bytes:
@@ -189,7 +188,9 @@ def _without_end(_chance: random.Random, text: bytes, _other: bytes) -> bytes:
 
 
 def _on_standard_output(_chance: random.Random, text: bytes, other: bytes) -> bytes:
-    blocks = (b"*** Begin %s ***\n%s\n*** End %s ***\n" % (name, part, name) for name, part in ((b"a", text), (b"b", other)))
+    blocks = (
+        b"*** Begin %s ***\n%s\n*** End %s ***\n" % (name, part, name) for name, part in ((b"a", text), (b"b", other))
+    )
     return b"".join(blocks)
 
 

@@ -70,8 +70,8 @@ class WorkspaceIndex:
         found = dict(self._known if not self.is_reading else {**self._known, **self._found})
         states = self._server.session.sets if self._server.is_used else []
         for state in states:
-            if state.analysis:
-                found[state.key] = await self._of_open(state, state.analysis)
+            if analysis := await state.analysis_for(state.path):
+                found[state.key] = await self._of_open(state, analysis)
         self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
         return found
 

@@ -223,7 +223,7 @@ class XlaLensServer(LanguageServer):
     def state_of_path(self, path: Path) -> "DumpSetState | None":
         """The set of a file: one that is open, or on disk within the workspace."""
         state = self.session.find_set(path)
-        if state is None and path.is_file() and self._is_in_workspace(path):
+        if state is None and os.path.isfile(path) and self._is_in_workspace(path):
             return self.session.visit(path)
         return state
 

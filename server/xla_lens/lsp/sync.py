@@ -27,13 +27,20 @@ def path_of(uri: str) -> Path:
         path = Path()
     if path.is_absolute() and path.name and "\0" not in str(path):
         return path
-    name = quote(uri, safe="/:?#[]@!$&'()*+,;=% ", errors="surrogatepass")
+    name = _quoted(uri)
     return Path(name if _SCHEME.match(name) else f"untitled:{name}")
 
 
 def uri_of(path: Path) -> str:
-    """The address of a path that `path_of` has given, or that is on disk."""
-    return path.as_uri() if path.is_absolute() else str(path)
+    """The address of a path: of one that `path_of` has given, or of any other."""
+    try:
+        return path.as_uri()
+    except ValueError:
+        return _quoted(str(path)) if _SCHEME.match(str(path)) else f"file://{_quoted(str(path))}"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="/:?#[]@!$&'()*+,;=% ", errors="surrogatepass")
 
 
 def did_open(session: Session, params: lsp.DidOpenTextDocumentParams) -> None:

@@ -15,6 +15,8 @@ from xla_lens.syntax.columns import NONE
 def over_limits(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: int | None) -> Iterator[Finding]:
     """What is over the limits, each None for no limit. What the set does not tell cannot be held to be within one."""
     dump, space = analysis.dump, analysis.memory.space(DEFAULT_COLOR)
+    if not dump.members:
+        return
     if max_peak_bytes is not None:
         peak = space.peak_live_bytes if space else 0
         is_known = len(dump.live_ranges) > 0 and dump.assignment is not None

@@ -10,6 +10,7 @@ from xla_lens.features.hints import hints
 from xla_lens.features.links import LinkTarget, SourceLine, links
 from xla_lens.features.symbols import document_symbols
 from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.sync import uri_of
 from xla_lens.render.links import link_tooltip
 
 if TYPE_CHECKING:
@@ -64,5 +65,5 @@ async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.D
     if link.target is None and isinstance(path, str):
         absolute = next((folder / path for folder in server.folders), Path(path))
         if absolute.is_absolute():
-            link.target = absolute.as_uri() + (f"#L{line}" if isinstance(line, int) else "")
+            link.target = uri_of(absolute) + (f"#L{line}" if isinstance(line, int) else "")
     return link

@@ -7,6 +7,7 @@ import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Severity, error
+from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, row_place
 from xla_lens.syntax.columns import NONE, Column, Section, Table
@@ -229,7 +230,7 @@ def _is_peak_cut(dump: DumpSet) -> bool:
         # In the order of the live ranges.
         return bool(np.array_equal(ranges.name[live[: len(buffers)]], buffers.name))
     # The biggest first.
-    sizes = np.sort(dump.logical_bytes[dump.value_of_live_range[live]])[::-1]
+    sizes = np.sort(taken(dump.logical_bytes, dump.value_of_live_range[live]))[::-1]
     return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
