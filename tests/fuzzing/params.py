@@ -60,7 +60,7 @@ _TOKENS = itertools.count()
 
 class Maker:
     """Makes parameters about some documents. `texts` are those that are open, by their addresses; `answers` the last
-    results by the methods; `commands` what can be run, with its arguments; `addresses` of pages.
+    results by the methods; `addresses` those of pages; `share` is how many properties that can be left out are not.
     """
 
     def __init__(self, chance: random.Random, commands: Sequence[str]) -> None:
@@ -68,12 +68,13 @@ class Maker:
         self.texts: dict[str, Text] = {}
         self.answers: dict[str, list[Any]] = {}
         self.addresses: list[str] = []
+        self.share = 0.3
         self._commands: list[Mapping[str, Any]] = [{"command": command} for command in commands]
         self._uri = ""
 
-    def params(self, method: str) -> Any:
-        """Parameters for a method."""
-        self._uri = self._some_uri()
+    def params(self, method: str, uri: str | None = None) -> Any:
+        """Parameters for a method, about some document or one of them."""
+        self._uri = self._some_uri() if uri is None else uri
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:
             return self._command()
         return self._of_class(lsp.METHOD_TO_TYPES[method][2])
@@ -134,7 +135,7 @@ class Maker:
             made = {
                 name: self._of(field.type, name)
                 for name, field in fields_of(wanted).items()
-                if field.is_required or self.chance.random() < 0.3
+                if field.is_required or self.chance.random() < self.share
             }
             if not is_against_rules(made, wanted):
                 return made

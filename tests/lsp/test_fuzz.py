@@ -1,0 +1,95 @@
+"""Random dumps, edits and requests, with fixed seeds; `python tests/fuzz.py` goes on where these end.
+
+Each message is checked against the protocol (`lsp.wire`), each position against the text that it is about, and nothing
+may be logged.
+"""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fuzz import play
+from fuzzing.games import REQUESTS, play_prefixes, playing
+from fuzzing.positions import Text
+from fuzzing.texts import OPERATORS, dump_sets
+from samples import DUMPS
+
+_LONGEST = 10**5
+_DUMPS = dump_sets(DUMPS, _LONGEST)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_damaged_dumps(seed: int, tmp_path: Path) -> None:
+    assert await play("damage", seed, tmp_path, _DUMPS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_edits_give_what_a_fresh_load_gives(seed: int, tmp_path: Path) -> None:
+    assert await play("edits", seed, tmp_path, _DUMPS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_all_at_once(seed: int, tmp_path: Path) -> None:
+    assert await play("chaos", seed, tmp_path, _DUMPS)
+
+
+_SMALL = {
+    "in one file of 2022": "000_65ac1592097277d9.txt",
+    "allocations": "module_0000.jit_roundtrip.cl_1003875606.after_optimizations-buffer-assignment.txt",
+    "live ranges": "module_1333.jit_inplace.sm_9.0a_gpu_after_optimizations-live-range.txt",
+    "memory usage report": "module_0007.jit_same.cpu_after_optimizations-memory-usage-report.txt",
+    "HLO": "module_0007.jit_same.cpu_after_optimizations.txt",
+}
+
+
+@pytest.mark.parametrize("name", _SMALL.values(), ids=_SMALL)
+async def test_every_beginning_of_a_dump(name: str, tmp_path: Path) -> None:
+    (data,) = {dump[name] for dump in _DUMPS if name in dump}
+    async with playing(random.Random(name), tmp_path, _DUMPS) as player:
+        assert await play_prefixes(player, name, data) == len(data) + 1
+
+
+async def test_every_request_of_every_variant(tmp_path: Path) -> None:
+    """Undamaged, but for what is not UTF-8 in the middle of it; so that nothing is left out by chance."""
+    asked: Counter[str] = Counter()
+    chance = random.Random(0)
+    async with playing(chance, tmp_path, _DUMPS) as player:
+        for number, dump in enumerate(_DUMPS):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            for name, data in dump.items():
+                (folder / name).write_bytes(data[: len(data) // 2] + b"\xff\xfe\0\xc3" + data[len(data) // 2 :])
+            for name, data in dump.items():
+                player.open(folder / name, data.decode())
+            await player.ask_all()
+            player.check_diagnostics()
+            for uri in list(player.texts):
+                player.close(uri)
+        asked = player.asked
+    assert asked.keys() == set(REQUESTS)
+    assert all(asked[method] > len(_DUMPS) // 3 for method in REQUESTS)
+
+
+def test_each_operator_makes_other_texts() -> None:
+    texts = [data for dump in _DUMPS for data in dump.values()]
+    for name, operator in OPERATORS.items():
+        chance = random.Random(name)
+        changed = [operator(chance, text, texts[0]) != text for text in texts[:20]]
+        assert any(changed), name
+
+
+def test_positions_of_the_plain_texts() -> None:
+    """They are what the server's are compared with."""
+    text = Text("a\r\n🚀b\rc\n", "utf-16")
+    assert [text.position(index) for index in (0, 1, 2, 3, 4, 5)] == [
+        {"line": line, "character": character} for line, character in ((0, 0), (0, 1), (0, 1), (1, 0), (1, 2), (1, 3))
+    ]
+    assert text.has({"line": 1, "character": 2})
+    assert not text.has({"line": 1, "character": 1})
+    assert not text.has({"line": 1, "character": 4})
+    assert text.has({"line": 3, "character": 0})
+    assert not text.has({"line": 4, "character": 0})
+    whole = {"start": {"line": 0, "character": 1}, "end": {"line": 2, "character": 9}}
+    assert text.edited({"range": whole, "text": "x"}).text == "ax\n"

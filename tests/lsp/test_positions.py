@@ -1,0 +1,113 @@
+"""The same answers in UTF-8, UTF-16 and UTF-32, and with either line end, whatever stands in the lines."""
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from fuzzing.params import Maker
+from fuzzing.positions import ENCODINGS, Text
+from lsp.metamodel import fields_of
+from lsp.wire import RICH, Inside
+from samples import DUMPS
+from xla_lens.lsp.methods import METHODS
+
+_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-live-range.txt"))
+
+_ODD = (
+    "      ├── naïve 名前🚀\tתווים é (34.3%, total: 1 024 bytes, current: 0 bytes, remaining: 3 000 bytes)",
+    "      │   └── two\nlines 🚀🚀 (34.3%, total: 1 024 bytes, current: 1 024 bytes, remaining: 1 976 bytes)",
+    "      │   └── 🚀 nothing of a stack trace",
+)
+"""Lines for the stack traces: XLA writes what the program is called there, as it is."""
+
+_ROUNDS = 60
+
+
+class _Lines(Text):
+    """A text whose random positions are the same in each unit and with either line end."""
+
+    def some(self, chance: random.Random) -> Any:
+        start, end = chance.choice(self.spans)
+        return self.position(start + chance.randint(0, end - start))
+
+
+def _files(folder: Path) -> dict[Path, str]:
+    """The files of a set, in which some lines are odd."""
+    stem = _NAMES.name.removesuffix("-live-range.txt")
+    files = {folder / path.name: path.read_text() for path in _NAMES.parent.glob(f"{stem}-*")}
+    lines = files[folder / _NAMES.name].split("\n")
+    row = next(row for row, line in enumerate(lines) if "├──" in line)
+    files[folder / _NAMES.name] = "\n".join([*lines[:row], *_ODD, *lines[row:]])
+    assert any("🚀" in line for line in lines)
+    return files
+
+
+def _methods() -> list[str]:
+    """All requests about an open document."""
+    return [method for method in METHODS if "textDocument" in fields_of(lsp.METHOD_TO_TYPES[method][2])]
+
+
+async def _answers(folder: Path, encoding: str, line_end: str) -> list[Any]:
+    """What is answered to the same requests, with positions as lines and characters."""
+    editor, texts = Inside(), {}
+    await editor.initialize({**RICH, "general": {"positionEncodings": [encoding]}})
+    for path, text in _files(folder).items():
+        texts[path.as_uri()] = _Lines(text.replace("\n", line_end), encoding)
+        document = {"uri": path.as_uri(), "languageId": "x", "version": 1, "text": texts[path.as_uri()].text}
+        editor.notify("textDocument/didOpen", {"textDocument": document})
+    answers: list[Any] = []
+    for number in range(_ROUNDS):
+        for method in _methods():
+            for uri in texts if number == 0 else [(folder / _NAMES.name).as_uri()]:
+                maker = Maker(random.Random(f"{number} {method}"), [])
+                maker.texts, maker.share = dict(texts), 0.0
+                result = await editor.request(method, maker.params(method, uri))
+                answers.append((method, uri, _plain(result, texts, uri, method)))
+    answers += [
+        ("diagnostics", uri, _plain(found, texts, uri, "")) for uri, found in sorted(editor.diagnostics.items())
+    ]
+    await editor.stop()
+    return answers
+
+
+def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
+    """Some JSON, with positions as lines and characters of the text that they are about."""
+    if isinstance(value, list):
+        return [_plain(item, texts, uri, method) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"line", "character"}:
+        assert texts[uri].has(value), (method, value)
+        return value["line"], texts[uri].index(value) - texts[uri].spans[value["line"]][0]
+    if "semanticTokens" in method:
+        return list(_tokens(value["data"], texts[uri]))
+    own = str(value.get("targetUri") or value.get("uri") or uri)
+    return {
+        # What a lens needs to be resolved, and what tells one state of the server from another.
+        key: _plain(item, texts, uri if key == "originSelectionRange" else own, method)
+        for key, item in value.items()
+        if key not in ("data", "resultId")
+    }
+
+
+def _tokens(data: list[int], text: _Lines) -> Any:
+    row = column = 0
+    for position in range(0, len(data), 5):
+        rows, columns, width, kind, modifiers = data[position : position + 5]
+        row, column = row + rows, columns if rows else column + columns
+        start, end = ({"line": row, "character": character} for character in (column, column + width))
+        assert text.has(start)
+        assert text.has(end)
+        yield row, text.index(start) - text.spans[row][0], text.index(end) - text.index(start), kind, modifiers
+
+
+async def test_the_same_answers_in_all_units_and_with_both_line_ends(tmp_path: Path) -> None:
+    expected = await _answers(tmp_path, "utf-32", "\n")
+    assert {method for method, _, result in expected if result} == {*_methods(), "diagnostics"}
+    for encoding, line_end in itertools.product(ENCODINGS, ("\n", "\r\n")):
+        found = await _answers(tmp_path, encoding, line_end)
+        for one, other in zip(found, expected, strict=True):
+            assert one == other, (encoding, line_end)
