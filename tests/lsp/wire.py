@@ -18,7 +18,7 @@ from typing import Any
 from lsp.metamodel import JSONRPC, Violation, check_answer, check_call, check_part, check_progress, is_request
 from xla_lens.lsp.serve import create_server
 
-PATIENCE = 5.0
+PATIENCE = 60.0
 """Seconds after which an answer does not come any more."""
 
 COMMAND = (sys.executable, "-m", "xla_lens", "server")

@@ -124,6 +124,8 @@ class DumpSetState:
             self._job.is_cancelled = True
         if self._task:
             self._task.cancel()
+            # It would keep all that it worked on, and be kept by it.
+            self._task = None
 
     async def analysis_for(self, path: Path) -> Analysis | None:
         """The analysis to answer from for a file: that of the text as it is now, if that does not take long or if there
