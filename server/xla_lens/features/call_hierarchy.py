@@ -144,7 +144,7 @@ def _values_of(dump: DumpSet, name: int) -> Column:
 def _value_item(dump: DumpSet, value: int) -> Item | None:
     if dump.used is None or dump.values.used_value[value] == NONE:
         return None
-    return _item(dump, dump.used, [value])
+    return _item(dump, dump.used, np.array([value]))
 
 
 def _instruction_item(dump: DumpSet, name: int) -> Item | None:
@@ -160,24 +160,24 @@ def _instruction_items(dump: DumpSet, used: Member, names: list[int]) -> list[It
     column = np.array(names, np.int64)
     defined, first = defined_values(dump, column), first_uses(dump, column).tolist()
     return [
-        _item(dump, used, values.tolist()) if len(values) else _silent_item(dump, used, use) if use != NONE else None
+        _item(dump, used, values) if len(values) else _silent_item(dump, used, use) if use != NONE else None
         for values, use in zip(defined, first, strict=True)
     ]
 
 
-def _item(dump: DumpSet, used: Member, rows: list[int]) -> Item:
+def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
     """One value, or several of one instruction."""
-    values, header = dump.values, int(dump.values.used_value[rows[0]])
-    name, index = int(values.name[rows[0]]), int(values.index[rows[0]]) if len(rows) == 1 else NONE
+    values, first = dump.values, int(rows[0])
+    name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
     label = dump.names[name] + (dump.indices[index] if index != NONE else b"")
     sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
     steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
     allocation, *others = set(values.allocation[rows].tolist())
     has_allocation = not others and allocation != NONE and dump.allocations.index[allocation] != NONE
-    block = used_value_block(dump, used, header)
+    block = used_value_block(dump, used, int(values.used_value[first]))
     name_start = used.document.data.index(b" ", block.start) + 1
     return Item(
-        target=Value(rows[0]) if len(rows) == 1 else Instruction(name),
+        target=Value(first) if len(rows) == 1 else Instruction(name),
         label=label.decode("utf-8", "replace"),
         name=dump.names[name],
         index=dump.indices[index] if index != NONE else None,
