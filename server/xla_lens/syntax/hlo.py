@@ -233,7 +233,7 @@ def _operands(node: Node, text: bytes) -> Iterator[Operand]:
     operands = node.child_by_field_name("operands")
     for operand in operands.named_children if operands else ():
         name = operand.child_by_field_name("name")
-        if name:
+        if name and not name.is_missing:
             yield Operand(_bare(text[name.start_byte : name.end_byte]), name.start_byte, name.end_byte)
 
 
