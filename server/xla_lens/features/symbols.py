@@ -11,6 +11,7 @@ from enum import Enum, auto
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.lookup import biggest
 from xla_lens.model.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 
@@ -83,9 +84,9 @@ def _section(dump: DumpSet, member: Member, row: int, limit: int, parts: tuple[S
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
     """The biggest allocations, and of all their values the biggest."""
     table, slices = dump.allocations, dump.slices
-    shown = _biggest(table.size_bytes, limit)
+    shown = biggest(table.size_bytes, limit)
     inside = np.flatnonzero(np.isin(slices.allocation, shown))
-    values = inside[_biggest(slices.size_bytes[inside], limit)]
+    values = inside[biggest(slices.size_bytes[inside], limit)]
     for row in shown.tolist():
         if table.index[row] == NONE:
             continue
@@ -108,7 +109,7 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
 def _used_values(dump: DumpSet, limit: int) -> Iterator[Symbol]:
     table, values = dump.used_values, dump.value_of_used_value
     readable = np.flatnonzero(values != NONE)
-    for row in readable[_biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
+    for row in readable[biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
         last = dump.positions_of(row), dump.uses_of(row)
         ends = [int(table.end[row]), int(table.instruction_end[row])]
         ends += [int(dump.positions.end[last[0][-1]])] if last[0] else []
@@ -130,10 +131,3 @@ def _value(dump: DumpSet, table: Table, row: int, values: Column, end: int | Non
     start, row_end = int(table.start[row]), int(table.end[row])
     size_bytes = size if size != NONE else None
     return Symbol(dump.value_label(value), SymbolKind.VALUE, start, end or row_end, start, row_end, size_bytes)
-
-
-def _biggest(sizes: Column, limit: int) -> Column:
-    """The rows of the biggest sizes, in their own order."""
-    if len(sizes) <= limit:
-        return np.arange(len(sizes))
-    return np.sort(np.argpartition(-sizes, limit)[:limit])

@@ -1,4 +1,6 @@
-"""Looking rows up by columns of keys. NONE stands for a row that is not there, and for the cells of such a row."""
+"""Looking rows up, by columns of keys and by size. NONE stands for a row that is not there, and for the cells of such a
+row.
+"""
 
 import numpy as np
 
@@ -7,7 +9,7 @@ from xla_lens.syntax.columns import NONE, Column
 
 def taken(column: Column, rows: Column) -> Column:
     """The cells of some rows, NONE for the row NONE."""
-    return np.append(column, NONE)[rows]
+    return np.where(rows == NONE, NONE, column[rows]) if len(column) else np.full(np.shape(rows), NONE)
 
 
 def found(sorted_keys: Column, keys: Column) -> Column:
@@ -23,3 +25,10 @@ def first_rows(wanted: Column, keys: Column, rows: Column) -> Column:
     """For each wanted key the first of `rows` whose key it is, NONE if there is none."""
     unique, first = np.unique(keys, return_index=True)
     return taken(rows[first], found(unique, wanted))
+
+
+def biggest(sizes: Column, limit: int) -> Column:
+    """The rows of the biggest sizes, `limit` at most, in their own order."""
+    if len(sizes) <= limit:
+        return np.arange(len(sizes))
+    return np.sort(np.argpartition(-sizes, limit)[:limit])
