@@ -21,6 +21,7 @@ from pygls.lsp.server import LanguageServer
 
 from xla_lens.lsp.client import Client, client_of
 from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
+from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.protocol import Protocol, strict_converter
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
@@ -199,10 +200,11 @@ class XlaLensServer(LanguageServer):
 
     def _in_parts(self, token: lsp.ProgressToken | None, result: Any) -> Any:
         """A long list in parts, if the client takes them."""
-        if token is None or not isinstance(result, list) or len(result) <= _PART:
+        parts = result.json if isinstance(result, Plain) else result
+        if token is None or not isinstance(parts, list) or len(parts) <= _PART:
             return result
-        for first in range(0, len(result), _PART):
-            self.send_part(token, result[first : first + _PART])
+        for first in range(0, len(parts), _PART):
+            self.send_part(token, parts[first : first + _PART])
         return []
 
     def send_part(self, token: lsp.ProgressToken, part: Any) -> None:
