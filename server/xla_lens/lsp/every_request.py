@@ -123,7 +123,7 @@ class _Check:
             await self._ask(context, lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, lsp.TextDocumentContentParams(uri))
             links = lsp.DocumentLinkParams(lsp.TextDocumentIdentifier(uri))
             answer = await self._server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
-            self._check(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
+            self._checked(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
         for command, arguments in _commands(self._uri):
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
             await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
@@ -157,20 +157,20 @@ class _Check:
                 result = await handler.answer(self._server, params)
             else:
                 result = handler.answer(context, params)
-            self._check(self._uri, method, result)
+            return self._checked(self._uri, method, result)
         except Exception as error:
             self._outcome.wrong.append(f"{_where(params)}{method}: {type(error).__name__}: {error}")
             return None
-        return result
 
-    def _check(self, uri: str, method: str, result: Any) -> None:
-        """Raises if the protocol does not allow an answer, or if a range of it is not in its file."""
+    def _checked(self, uri: str, method: str, result: Any) -> Any:
+        """An answer. Raises if the protocol does not allow it, or if a range of it is not in its file."""
         answer = self._server.protocol.plain(result)
         answer_type: Any = lsp.METHOD_TO_TYPES[method][1]
-        self._server.protocol.typed({"jsonrpc": "2.0", "id": 0, "result": answer}, answer_type)
+        response = self._server.protocol.typed({"jsonrpc": "2.0", "id": 0, "result": answer}, answer_type)
         for number, (where, place) in enumerate(_ranges(answer, uri)):
             if number < _CHECKED_RANGES and where in self._documents:
                 self._check_range(self._documents[where], place)
+        return response.result
 
     def _check_range(self, document: Document, place: Mapping[str, Any]) -> None:
         encoding = self._server.client.encoding
