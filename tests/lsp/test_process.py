@@ -1,55 +1,27 @@
-"""The server as a process: how it starts and how it ends."""
+"""The server as a process: how it starts, and how it ends by itself whatever becomes of the editor."""
 
 import asyncio
-import json
+import signal
 import socket
+import subprocess
 import sys
-from asyncio import StreamReader, StreamWriter
-from typing import Any
+import time
+from pathlib import Path
 
 import pytest
 
-_SERVER = (sys.executable, "-m", "xla_lens", "server")
+from lsp.wire import RICH, Process, Refused, framed
+from samples import SEED, slow_text
+
+_URI = SEED.as_uri()
+_PLACE = {"textDocument": {"uri": _URI}, "position": {"line": 1, "character": 3}}
+_OPEN = {"uri": _URI, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
+
+_MEGABYTE = 1 << 20
 
 
-async def _send(writer: StreamWriter, **message: Any) -> None:
-    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-    writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    await writer.drain()
-
-
-async def _receive(reader: StreamReader) -> Any:
-    length = 0
-    while (line := await reader.readline()).strip():
-        if line.lower().startswith(b"content-length:"):
-            length = int(line.split(b":")[1])
-    return json.loads(await reader.readexactly(length))
-
-
-async def _initialize(reader: StreamReader, writer: StreamWriter, **general: Any) -> Any:
-    params = {"processId": None, "rootUri": None, "capabilities": {"general": general}}
-    await _send(writer, id=1, method="initialize", params=params)
-    answer = await asyncio.wait_for(_receive(reader), 20)
-    await _send(writer, method="initialized", params={})
-    return answer["result"]
-
-
-async def _shutdown(reader: StreamReader, writer: StreamWriter) -> None:
-    await _send(writer, id=2, method="shutdown")
-    assert (await asyncio.wait_for(_receive(reader), 20))["result"] is None
-    await _send(writer, method="exit")
-
-
-async def _start(*arguments: str) -> asyncio.subprocess.Process:
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(*_SERVER, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
-
-
-async def test_it_says_what_it_can_and_ends_when_told() -> None:
-    process = await _start()
-    assert process.stdin
-    assert process.stdout
-    result = await _initialize(process.stdout, process.stdin)
+async def test_it_says_what_it_can_and_ends_when_told(server: Process) -> None:
+    result = await server.initialize()
     capabilities = result["capabilities"]
     assert result["serverInfo"]["name"] == "xla-lens"
     assert {
@@ -63,54 +35,172 @@ async def test_it_says_what_it_can_and_ends_when_told() -> None:
     } <= capabilities.keys()
     assert capabilities["textDocumentSync"]["change"] == 2
     assert not {"renameProvider", "documentFormattingProvider"} & capabilities.keys()
-    await _shutdown(process.stdout, process.stdin)
-    _, errors = await asyncio.wait_for(process.communicate(), 20)
-    assert (process.returncode, errors) == (0, b"")
+    await server.stop()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-async def test_it_counts_columns_as_the_client_prefers(encoding: str) -> None:
-    process = await _start()
-    assert process.stdin
-    assert process.stdout
-    result = await _initialize(process.stdout, process.stdin, positionEncodings=[encoding, "utf-16"])
+async def test_it_counts_columns_as_the_client_prefers(server: Process, encoding: str) -> None:
+    result = await server.initialize({"general": {"positionEncodings": [encoding, "utf-16"]}})
     assert result["capabilities"]["positionEncoding"] == encoding
-    await _shutdown(process.stdout, process.stdin)
-    await asyncio.wait_for(process.communicate(), 20)
+    await server.stop()
 
 
-async def test_it_ends_when_the_editor_is_gone() -> None:
-    process = await _start()
-    assert process.stdin
-    assert process.stdout
-    await _initialize(process.stdout, process.stdin)
-    process.stdin.close()
-    await asyncio.wait_for(process.wait(), 20)
+# ---------------------------------------------------------------- the editor is gone
+
+
+@pytest.mark.parametrize("is_initialized", [True, False])
+async def test_it_ends_when_nothing_more_is_sent(server: Process, is_initialized: bool) -> None:
+    if is_initialized:
+        await server.initialize(RICH)
+        server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    server.hang_up()
+    assert await server.ended() == (1, "")
+
+
+async def test_it_ends_in_the_middle_of_a_message(server: Process) -> None:
+    await server.initialize()
+    server.write(framed({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": _OPEN}})[:-9])
+    server.hang_up()
+    assert await server.ended() == (1, "")
+
+
+async def test_it_ends_when_nobody_reads_what_it_says(server: Process) -> None:
+    await server.initialize()
+    server.close_reading()
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    assert await server.ended() == (1, "")
+
+
+async def test_it_ends_when_the_editor_was_killed() -> None:
+    """Although something else keeps its standard input open."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as editor:
+        server = await Process.start()
+        await server.initialize(processId=editor.pid)
+        server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+        assert await server.request("textDocument/hover", _PLACE)
+        await asyncio.sleep(1.5)
+        assert server.process.returncode is None
+        editor.kill()
+    assert await server.ended() == (1, "")
+
+
+@pytest.mark.parametrize("number", [0, -1, -(2**31), 2**31 - 1])
+async def test_an_editor_that_cannot_be_watched(server: Process, number: int) -> None:
+    await server.initialize(processId=number)
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    await asyncio.sleep(1.2)
+    assert await server.request("textDocument/hover", _PLACE)
+    await server.stop()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
+async def test_signals_end_it_without_a_word(server: Process, number: int, status: int) -> None:
+    await server.initialize()
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    assert await server.request("textDocument/hover", _PLACE)
+    server.process.send_signal(number)
+    assert await server.ended() == (status, "")
+
+
+async def test_signals_end_it_while_it_loads(server: Process, tmp_path: Path) -> None:
+    await _open_slow(server, tmp_path)
+    server.process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    assert await server.ended() == (130, "")
+    assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("way", ["exit", "hang up"])
+async def test_it_ends_soon_while_it_loads(server: Process, tmp_path: Path, way: str) -> None:
+    await _open_slow(server, tmp_path)
+    started = time.monotonic()
+    if way == "exit":
+        await server.stop()
+    else:
+        server.hang_up()
+        assert await server.ended() == (1, "")
+    assert time.monotonic() - started < 3
+
+
+async def _open_slow(server: Process, folder: Path) -> None:
+    """Opens a dump that takes many seconds to load."""
+    path = folder / "slow-buffer-assignment.txt"
+    path.write_text(slow_text(20_000))
+    await server.initialize(RICH)
+    server.notify("textDocument/didOpen", {"textDocument": {**_OPEN, "uri": path.as_uri(), "text": path.read_text()}})
+    await server.until(lambda: "begin" in str(server.received("$/progress")))
+
+
+# ---------------------------------------------------------------- an editor that is slow
+
+
+async def test_an_editor_that_does_not_read_for_a_while(server: Process) -> None:
+    """What it sends is read, and all answers come when it reads again."""
+    await server.initialize()
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    assert await server.request("textDocument/hover", _PLACE)
+    server.pause_reading()
+    numbers = [server.ask("textDocument/hover", _PLACE) for _ in range(3_000)]
+    await server.drain()
+    await asyncio.sleep(0.5)
+    assert not server.answers(numbers[-1])
+    server.resume_reading()
+    for number in numbers:
+        assert await server.answer(number)
+    await server.stop()
+
+
+async def test_an_editor_that_does_not_read_and_asks_on_and_on(server: Process) -> None:
+    """The answers that wait are bounded, and so is what is read of the editor."""
+    await server.initialize()
+    before = server.resident_bytes()
+    server.pause_reading()
+    count = 200
+    for number in range(count):
+        # The answer tells it, and is as long.
+        server.throw({"jsonrpc": "2.0", "id": f"a{number}", "method": "x" * _MEGABYTE})
+    sizes = []
+    for _ in range(20):
+        await asyncio.sleep(0.1)
+        sizes.append(server.resident_bytes() - before)
+    assert max(sizes) < 130 * _MEGABYTE
+    assert sizes[-1] == sizes[-5]
+    server.resume_reading()
+    for number in range(count):
+        with pytest.raises(Refused, match="no such method"):
+            await server.answer(f"a{number}")
+    await server.stop()
+
+
+# ---------------------------------------------------------------- a port
 
 
 async def test_it_can_listen_on_a_port() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = await _start("--tcp", f"127.0.0.1:{port}")
-    for _ in range(100):
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            break
-        except ConnectionRefusedError:
-            await asyncio.sleep(0.1)
-    assert (await _initialize(reader, writer))["serverInfo"]["name"] == "xla-lens"
-    await _shutdown(reader, writer)
-    await asyncio.wait_for(process.communicate(), 20)
-    writer.close()
+    server = await Process.connect()
+    assert (await server.initialize())["serverInfo"]["name"] == "xla-lens"
+    await server.stop()
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_it_ends_when_a_connection_is_broken(is_busy: bool) -> None:
+    server = await Process.connect()
+    await server.initialize()
+    server.notify("textDocument/didOpen", {"textDocument": _OPEN})
+    if is_busy:
+        for _ in range(1_000):
+            server.ask("textDocument/hover", _PLACE)
+    else:
+        assert await server.request("textDocument/hover", _PLACE)
+    server.reset()
+    assert await server.ended() == (1, "")
 
 
 async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        process = await _start("--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
-        _, errors = await asyncio.wait_for(process.communicate(), 20)
-    assert process.returncode == 2
+        server = await Process.start("--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
+        status, errors = await server.ended()
+    assert status == 2
     assert len(errors.splitlines()) == 1
-    assert b"cannot listen on 127.0.0.1" in errors
+    assert "cannot listen on 127.0.0.1" in errors

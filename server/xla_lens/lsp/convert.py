@@ -12,6 +12,7 @@ from xla_lens.files import explanation_path
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.session import OpenDocument
+from xla_lens.lsp.sync import uri_of
 from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place
@@ -48,7 +49,7 @@ class Converter:
         """The address of a file, as the editor has it if it is open."""
         path = Path(member.label)
         opened = self._opened.get(path)
-        return opened.uri if opened else path.as_uri()
+        return opened.uri if opened else uri_of(path)
 
     def position(self, member: Member, offset: int) -> lsp.Position:
         """Where a byte of an analysed file is."""

@@ -6,13 +6,15 @@ pygls still finds and runs the handlers. Documents are kept in the session inste
 are too slow for dumps.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from cattrs import Converter
 from lsprotocol import types as lsp
-from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.transport import Malformed
@@ -27,6 +29,20 @@ _T = TypeVar("_T")
 _NOT_INITIALIZED: Final = -32002
 """ServerNotInitialized, which lsprotocol has no place for among the codes that it takes."""
 
+_UNANSWERED: Final = 10_000
+"""Requests that wait for their answers, at most."""
+
+_LAST_ANSWERS: Final = 1.0
+"""Seconds in which a request that was given up has to end."""
+
+_UNUSED: Final = (
+    lsp.NOTEBOOK_DOCUMENT_DID_OPEN,
+    lsp.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    lsp.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    lsp.SET_TRACE,
+)
+"""Notifications that pygls would keep something of."""
+
 
 class Protocol(LanguageServerProtocol):
     """What is received and sent. `exit_status` is what the process has to end with, once `on_exit` was called."""
@@ -38,6 +54,8 @@ class Protocol(LanguageServerProtocol):
         self.exit_status = 1
         self.on_exit: Callable[[], None] = lambda: None
         self._is_initialized = False
+        for method in _UNUSED:
+            self.fm.builtin_features.pop(method)
 
     # ---------------------------------------------------------------- messages
 
@@ -54,6 +72,8 @@ class Protocol(LanguageServerProtocol):
             self._receive_notification(message)
         elif not _is_id(message["id"]):
             self._refuse(None, lsp.ErrorCodes.InvalidRequest, "the id is neither a number nor a string")
+        elif message["id"] in self._request_futures:
+            self._refuse(message["id"], lsp.ErrorCodes.InvalidRequest, "another request with that id is under way")
         else:
             self._receive_request(message)
 
@@ -77,8 +97,10 @@ class Protocol(LanguageServerProtocol):
             self._refuse(number, _NOT_INITIALIZED, "the first request has to be `initialize`")
         elif self._is_initialized and method == lsp.INITIALIZE:
             self._refuse(number, lsp.ErrorCodes.InvalidRequest, "the server is initialized already")
-        elif method not in self.fm.builtin_features and method not in self.fm.features:
+        elif not self._handles(method) or not _has_answer(method):
             self._refuse(number, lsp.ErrorCodes.MethodNotFound, f"no such method: {method}")
+        elif len(self._request_futures) >= _UNANSWERED:
+            self._refuse(number, lsp.LSPErrorCodes.RequestFailed, f"more than {_UNANSWERED:,} requests are under way")
         else:
             try:
                 request = self._structure(message)
@@ -92,8 +114,7 @@ class Protocol(LanguageServerProtocol):
         method = message["method"]
         if method != lsp.EXIT and (not self._is_initialized or self._shutdown):
             return
-        is_known = method in self.fm.builtin_features or method in self.fm.features or method == lsp.CANCEL_REQUEST
-        if not is_known:
+        if _has_answer(method) or not (self._handles(method) or method == lsp.CANCEL_REQUEST):
             return
         try:
             notification = self._structure(message)
@@ -104,18 +125,25 @@ class Protocol(LanguageServerProtocol):
         self.handle_message(notification)
 
     def _receive_response(self, message: dict[str, Any]) -> None:
-        number = message.get("id")
-        if not _is_id(number) or number not in self._request_futures:
+        number, error = message.get("id"), message.get("error")
+        if not _is_id(number) or number not in self._result_types:
+            if message.keys() <= {"jsonrpc", "id"}:
+                self._refuse(number, lsp.ErrorCodes.InvalidRequest, "neither a request nor an answer")
             return
-        error = message.get("error")
+        wanted, future = self._result_types.pop(number), self._request_futures.pop(number, None)
+        if future is None or future.done():
+            return
         try:
             if error is None:
-                self._handle_response(number, self._converter.structure(message, self._result_types.pop(number)).result)
+                future.set_result(self._converter.structure(message, wanted).result)
             else:
-                self._handle_response(number, None, self._converter.structure(error, lsp.ResponseError))
+                told = self._converter.structure(error, lsp.ResponseError)
+                future.set_exception(JsonRpcException.from_error(told))
         except Exception as wrong:
-            if future := self._request_futures.pop(number, None):
-                future.set_exception(wrong)
+            future.set_exception(wrong)
+
+    def _handles(self, method: str) -> bool:
+        return method in self.fm.builtin_features or method in self.fm.features
 
     def _structure(self, message: dict[str, Any]) -> Any:
         message_type = self.get_message_type(message["method"])
@@ -137,6 +165,26 @@ class Protocol(LanguageServerProtocol):
         else:
             self._result_types.pop(msg_id, None)
             self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": self.plain(result)})
+
+    def _execute_handler(self, msg_id: int | str, *arguments: Any, **options: Any) -> None:
+        """Nothing is kept of a notification either, once it is handled."""
+        super()._execute_handler(msg_id, *arguments, **options)
+        if future := self._request_futures.get(msg_id):
+            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
+
+    def _handle_cancel_notification(self, msg_id: int | str) -> None:
+        """A request that is answered already may be cancelled as well: then the two have met on the way."""
+        task = self._request_futures.get(msg_id)
+        if isinstance(task, asyncio.Task):
+            task.cancel()
+
+    async def answer_all(self) -> None:
+        """Gives up the requests that are under way; each has its answer then."""
+        waiting: list[Any] = [task for task in self._request_futures.values() if isinstance(task, asyncio.Task)]
+        for task in waiting:
+            task.cancel()
+        if waiting:
+            await asyncio.wait(waiting, timeout=_LAST_ANSWERS)
 
     # ---------------------------------------------------------------- the life of a server
 
@@ -189,19 +237,9 @@ class Protocol(LanguageServerProtocol):
         did_close(self._server.session, params)
 
 
-def strict_converter() -> Converter:
-    """A converter for which a number is no text and a text no number; that of pygls makes one of the other."""
-    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
-    converter.register_structure_hook_func(lambda wanted: wanted in (str, int, float, bool), _only)
-    return converter
-
-
-def _only(value: Any, wanted: type) -> Any:
-    if isinstance(value, wanted) and isinstance(value, bool) == (wanted is bool):
-        return value
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    raise ValueError(f"{type(value).__name__} instead of {wanted.__name__}")
+def _has_answer(method: str) -> bool:
+    """Whether a method is a request, and no notification."""
+    return hasattr(lsp.METHOD_TO_TYPES.get(method, (None,))[0], "id")
 
 
 def _is_id(number: Any) -> bool:

@@ -60,8 +60,11 @@ async def run(source: BinaryIO, sink: BinaryIO) -> int:
     transport = Transport(source, sink, protocol.receive, protocol.refuse, ended.set)
     protocol.set_writer(transport)
     protocol.on_exit = ended.set
-    await ended.wait()
-    server.close()
+    try:
+        await ended.wait()
+    finally:
+        server.close()
+    await protocol.answer_all()
     transport.close()
     await asyncio.to_thread(transport.flush, _LAST_WORDS)
     return protocol.exit_status

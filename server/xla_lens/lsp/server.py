@@ -23,8 +23,9 @@ from xla_lens.lsp.client import Client, client_of
 from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.progress import progress
-from xla_lens.lsp.protocol import Protocol, strict_converter
+from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
+from xla_lens.lsp.strict import strict_converter
 
 if TYPE_CHECKING:
     from xla_lens.lsp.index import WorkspaceIndex
@@ -75,12 +76,12 @@ class XlaLensServer(LanguageServer):
         if self.client.knows_pulled_diagnostics and not self.client.pulls_diagnostics:
             # It would show all diagnostics twice.
             capabilities.diagnostic_provider = None
+        self.start(self._look())
 
     def initialized(self) -> None:
         """The client is ready to be asked."""
         self.start(asyncio.to_thread(_import_engine))
         self.start(self.pull_settings())
-        self.start(self._look())
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Starts something that nobody waits for."""

@@ -39,25 +39,30 @@ _VISITED: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenDocument:
-    """A document that the editor has open. `edits` are those since `analysed`, the text that the last analysis is of;
-    None if there is none of it.
+    """A document that the editor has open. `origin` is the text that it was opened with; `edits` are those since
+    `analysed`, the text that the last analysis is of; None if there is none of it.
     """
 
     uri: str
     path: Path
     version: int
     document: Document
+    origin: Document
     analysed: Document | None = None
     edits: tuple[Edit, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A load that is under way: of which texts, and how many edits are in them."""
+    """A load that is under way, of the documents as they were open at its start."""
 
-    texts: dict[Path, Document]
-    edits: dict[Path, int]
+    open: dict[Path, OpenDocument]
     is_cancelled: bool = False
+
+    @property
+    def texts(self) -> dict[Path, Document]:
+        """Their texts."""
+        return {path: opened.document for path, opened in self.open.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ class DumpSetState:
         """Waits until the analysis is that of the texts as they are now."""
         if self._task and not self._task.done():
             self._hurry.set()
-            await asyncio.shield(self._task)
+            # If it is given up, that is no reason to give up who waits for it.
+            await asyncio.wait((self._task,))
 
     def note_answer(self, method: str, path: Path) -> None:
         """A request about a file is answered from the analysis as it is now."""
@@ -174,32 +180,33 @@ class DumpSetState:
             if self.analysis is not None:
                 await self._pause()
             self._is_stale = False
-            self._job = job = _Job(
-                {path: opened.document for path, opened in self.open.items()},
-                {path: len(opened.edits) for path, opened in self.open.items()},
-            )
-            started = time.monotonic()
             try:
-                async with self._events.loading(self):
-                    files, analysis = await asyncio.to_thread(_load, self.path, job, self._files)
+                await self._load()
             except Cancelled:
-                continue
+                pass
             except Exception:
                 logger.exception("cannot load %s", self.key)
-                continue
             finally:
                 self._job = None
-            self._seconds = time.monotonic() - started
-            self._files, self.analysis = files, analysis
-            self.generation = next(_GENERATIONS)
-            changed = {path for path, opened in self.open.items() if opened.analysed is not job.texts.get(path)}
-            self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
-            self._answered.clear()
-            for path, opened in self.open.items():
-                if path in job.texts and path in files:
-                    edits = opened.edits[job.edits[path] :]
-                    self.open[path] = replace(opened, analysed=job.texts[path], edits=edits)
-            self._events.loaded(self)
+
+    async def _load(self) -> None:
+        self._job = job = _Job(dict(self.open))
+        started = time.monotonic()
+        async with self._events.loading(self):
+            files, analysis = await asyncio.to_thread(_load, self.path, job, self._files)
+        self._seconds = time.monotonic() - started
+        self._files, self.analysis = files, analysis
+        self.generation = next(_GENERATIONS)
+        texts, read = job.texts, job.open.keys() & files.keys()
+        changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
+        self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
+        self._answered.clear()
+        for path, opened in self.open.items():
+            # A document that was closed meanwhile and opened again has other edits.
+            if path in read and job.open[path].origin is opened.origin:
+                edits = opened.edits[len(job.open[path].edits) :]
+                self.open[path] = replace(opened, analysed=texts[path], edits=edits)
+        self._events.loaded(self)
 
     async def _pause(self) -> None:
         """Waits for more edits for as long as a load takes: typing should not start one load after another."""
@@ -236,7 +243,7 @@ class Session:
         state = self._sets.get(key) or self._visited.pop(key, None) or DumpSetState(key, path, self._events)
         self._sets[key] = state
         self._opened[uri] = state, path
-        state.add(OpenDocument(uri, path, version, document))
+        state.add(OpenDocument(uri, path, version, document, document))
 
     def change(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
         """The editor has changed an open document; `edits` say where."""
@@ -316,5 +323,6 @@ def _set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
 
 def _load(path: Path, job: _Job, known: Mapping[Path, LoadedFile]) -> tuple[dict[Path, LoadedFile], Analysis]:
     """Loads the set of a file, with the texts of some open documents; runs in a worker thread."""
-    loaded = load_files(_set_files(path, job.texts), job.texts, known, lambda: job.is_cancelled)
+    texts = job.texts
+    loaded = load_files(_set_files(path, texts), texts, known, lambda: job.is_cancelled)
     return loaded, analyse(file.member for file in loaded.values())

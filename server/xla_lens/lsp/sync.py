@@ -1,6 +1,10 @@
 """Text document synchronisation: what the editor opens, changes and closes, as documents of the session."""
 
+import os
+import re
 from pathlib import Path
+from typing import Final
+from urllib.parse import quote
 
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
@@ -11,10 +15,25 @@ from xla_lens.text.edits import Edit
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import encode, to_offset
 
+_SCHEME: Final = re.compile(r"[A-Za-z][\w+.-]*:.")
+
 
 def path_of(uri: str) -> Path:
-    """The path of a file; an address that is none stands for itself, and nothing is on disk beside it."""
-    return Path(to_fs_path(uri) or uri)
+    """The path of a file; an address of none stands for itself, and nothing is on disk beside it."""
+    try:
+        path = Path(to_fs_path(uri) or "")
+        os.fsencode(path)
+    except ValueError:
+        path = Path()
+    if path.is_absolute() and path.name and "\0" not in str(path):
+        return path
+    name = quote(uri, safe="/:?#[]@!$&'()*+,;=% ", errors="surrogatepass")
+    return Path(name if _SCHEME.match(name) else f"untitled:{name}")
+
+
+def uri_of(path: Path) -> str:
+    """The address of a path that `path_of` has given, or that is on disk."""
+    return path.as_uri() if path.is_absolute() else str(path)
 
 
 def did_open(session: Session, params: lsp.DidOpenTextDocumentParams) -> None:

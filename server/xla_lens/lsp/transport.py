@@ -12,7 +12,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, BinaryIO, Final
 
-_HEADER: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d+)[ \t]*", re.IGNORECASE)
+_LENGTH: Final = re.compile(rb"content-length[ \t]*:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
+"""Wherever it stands in a line: before it may be the rest of a message that is longer than it was said to be."""
 
 LONGEST_MESSAGE: Final = 1 << 31
 """Bytes: no client means a message as long as that."""
@@ -82,25 +83,28 @@ class Transport:
 
     def _read(self) -> None:
         try:
-            while (body := read_body(self._source)) is not None:
-                self._read_one(body)
+            while self._read_one():
+                with self._has_room:
+                    self._has_room.wait_for(lambda: self._unwritten < _UNWRITTEN)
         except (OSError, ValueError):
             pass
-        except Malformed as error:
-            # Nobody can tell where the next message begins.
-            self._call(self._fail, error)
         self._call(self._end)
 
-    def _read_one(self, body: bytes) -> None:
-        self._unhandled.acquire()
+    def _read_one(self) -> bool:
         try:
-            message = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            self._call(self._handled, self._fail, Malformed(f"not JSON: {error}"))
+            body = read_body(self._source)
+            if body is None:
+                return False
+            message = _json(body)
+        except Malformed as error:
+            self._deliver(self._fail, error)
         else:
-            self._call(self._handled, self._receive, message)
-        with self._has_room:
-            self._has_room.wait_for(lambda: self._unwritten < _UNWRITTEN)
+            self._deliver(self._receive, message)
+        return True
+
+    def _deliver(self, handle: Callable[[Any], None], message: Any) -> None:
+        self._unhandled.acquire()
+        self._call(self._handled, handle, message)
 
     def _handled(self, handle: Callable[[Any], None], message: Any) -> None:
         self._unhandled.release()
@@ -115,13 +119,19 @@ class Transport:
 
 
 def read_body(source: BinaryIO) -> bytes | None:
-    """The body of the next message, None at the end. Raises `Malformed` where no message can follow any more."""
-    length: int | None = None
+    """The body of the next message, None at the end. Raises `Malformed` for what is none; what comes after it can be
+    read all the same.
+    """
+    length, is_empty = None, True
     while line := source.readline(_LONGEST_LINE):
-        if header := _HEADER.fullmatch(line.rstrip(b"\r\n")):
-            length = int(header[1])
-        elif not line.strip() and length is not None:
+        if found := _LENGTH.search(line):
+            length = int(found[1])
+        elif line.strip():
+            is_empty = False
+        elif length is not None:
             return _read_exactly(source, length)
+        elif not is_empty:
+            raise Malformed("a header without a length")
     return None
 
 
@@ -137,3 +147,10 @@ def _read_exactly(source: BinaryIO, length: int) -> bytes | None:
         chunks.append(chunk)
         length -= len(chunk)
     return b"".join(chunks)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"not JSON: {error}") from error

@@ -11,6 +11,7 @@ from xla_lens.lsp.client import Client
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.settings import Settings
+from xla_lens.lsp.sync import uri_of
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
@@ -58,5 +59,5 @@ def context_of(
         document, edits = (opened.document, opened.edits) if opened else (member.document, ())
         return backward(edits, to_offset(document, position.line, position.character, client.encoding))
 
-    uri = opened.uri if opened else path.as_uri()
+    uri = opened.uri if opened else uri_of(path)
     return Context(uri, state.analysis, member, Converter(state.open, client), offset, client, settings, told_cut)

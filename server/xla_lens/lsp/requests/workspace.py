@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
 from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.sync import uri_of
 from xla_lens.model.summary import EntryKind
 from xla_lens.render.workspace_symbols import container_text, parse_query
 
@@ -56,7 +57,7 @@ def _symbol(symbol: WorkspaceSymbol, uris: Mapping[Path, str]) -> lsp.WorkspaceS
     path = Path(symbol.label)
     start, end = (lsp.Position(symbol.row, column) for column in (symbol.start_column, symbol.end_column))
     return lsp.WorkspaceSymbol(
-        location=lsp.Location(uris.get(path) or path.as_uri(), lsp.Range(start, end)),
+        location=lsp.Location(uris.get(path) or uri_of(path), lsp.Range(start, end)),
         name=symbol.name,
         kind=_KINDS[symbol.kind],
         container_name=container_text(symbol),

@@ -1,0 +1,449 @@
+"""Each request has one answer, with the code that the protocol has for what is wrong with it; the server goes on."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.wire import RICH, Process, Refused, framed
+from samples import SEED, slow_text
+
+_PARSE_ERROR, _INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32700, -32600, -32601, -32602
+_NOT_INITIALIZED, _CANCELLED = -32002, -32800
+
+_URI = SEED.as_uri()
+_PLACE = {"textDocument": {"uri": _URI}, "position": {"line": 1, "character": 3}}
+_INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+
+
+def _open(server: Process, path: Path = SEED) -> dict[str, Any]:
+    """Opens a document; gives it as parameters of requests."""
+    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": path.read_text()}
+    server.notify("textDocument/didOpen", {"textDocument": document})
+    return {"textDocument": {"uri": path.as_uri()}}
+
+
+async def _is_well(server: Process) -> None:
+    """The server goes on: it answers what is right."""
+    _open(server)
+    assert await server.request("textDocument/hover", _PLACE)
+    await server.stop()
+    server.finish()
+
+
+async def _code(server: Process, message: dict[str, Any]) -> int:
+    """The code of the answer to a request, which need not be right."""
+    server.throw({"jsonrpc": "2.0", **message})
+    with pytest.raises(Refused) as refused:
+        await server.answer(message["id"])
+    return refused.value.code
+
+
+async def _codes_of_nothing(server: Process, count: int) -> list[int]:
+    """The codes of answers that are for no request, as soon as there are so many."""
+    await server.until(lambda: len(server.answers(None)) >= count)
+    return [message["error"]["code"] for message in server.answers(None)]
+
+
+async def test_before_it_is_initialized(server: Process) -> None:
+    for number, method in enumerate(["textDocument/hover", "shutdown", "workspace/nothing", "$/nothing", "exit"]):
+        assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _NOT_INITIALIZED
+    server.throw({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {}})
+    server.throw({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+    server.throw({"jsonrpc": "2.0", "method": "shutdown"})
+    wrong = {"id": "wrong", "method": "initialize", "params": {"processId": "x", "capabilities": 5}}
+    assert await _code(server, wrong) == _INVALID_PARAMS
+    await server.initialize()
+    assert await _code(server, {"id": "again", "method": "initialize", "params": _INITIALIZE}) == _INVALID_REQUEST
+    await _is_well(server)
+
+
+async def test_after_it_was_shut_down(server: Process) -> None:
+    await server.initialize()
+    assert await server.request("shutdown") is None
+    for number, method in enumerate(["textDocument/hover", "shutdown", "initialize", "workspace/nothing"]):
+        assert await _code(server, {"id": f"a{number}", "method": method, "params": {}}) == _INVALID_REQUEST
+    server.notify("textDocument/didClose", {"textDocument": {"uri": _URI}})
+    server.throw({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 99}})
+    server.notify("exit")
+    assert await server.ended() == (0, "")
+    server.finish()
+
+
+async def test_capabilities_of_later_versions_of_the_protocol(server: Process) -> None:
+    """What is not known is not there."""
+    capabilities = {
+        "general": {"positionEncodings": ["utf-64", "utf-8"], "later": {}},
+        "later": [],
+        "textDocument": {
+            "hover": {"contentFormat": ["html", "plaintext"], "later": 1},
+            "publishDiagnostics": {"tagSupport": {"valueSet": [1, 99]}},
+            "rename": {"prepareSupportDefaultBehavior": 99},
+        },
+        "workspace": {"symbol": {"symbolKind": {"valueSet": [1, 99]}}, "workspaceEdit": {"failureHandling": "hope"}},
+    }
+    params = {**_INITIALIZE, "capabilities": capabilities, "trace": "compact", "later": None}
+    server.throw({"jsonrpc": "2.0", "id": "first", "method": "initialize", "params": params})
+    result = await server.answer("first")
+    assert result["capabilities"]["positionEncoding"] == "utf-8"
+    _open(server)
+    assert (await server.request("textDocument/hover", _PLACE))["contents"]["kind"] == "plaintext"
+    await server.stop()
+
+
+@pytest.mark.parametrize("is_initialized", [True, False])
+async def test_exit_without_shutdown_is_an_error(server: Process, is_initialized: bool) -> None:
+    if is_initialized:
+        await server.initialize()
+    server.notify("exit")
+    assert await server.ended() == (1, "")
+
+
+async def test_shutdown_and_exit_at_once_leave_no_request_unanswered(server: Process) -> None:
+    await server.initialize()
+    here = _open(server)
+    numbers = [server.ask("textDocument/documentSymbol", here) for _ in range(20)]
+    last = server.ask("shutdown")
+    server.notify("exit")
+    assert await server.ended() == (0, "")
+    server.finish()
+    assert await server.answer(last) is None
+    codes = {server.answers(number)[0].get("error", {}).get("code") for number in numbers}
+    assert codes <= {_CANCELLED, None}
+
+
+_WRONG_PARAMS: list[tuple[str, Any]] = [
+    ("textDocument/hover", None),
+    ("textDocument/hover", {}),
+    ("textDocument/hover", []),
+    ("textDocument/hover", 7),
+    ("textDocument/hover", "x"),
+    ("textDocument/hover", {**_PLACE, "textDocument": _URI}),
+    ("textDocument/hover", {**_PLACE, "textDocument": {"uri": 5}}),
+    ("textDocument/hover", {**_PLACE, "textDocument": {"uri": None}}),
+    ("textDocument/hover", {**_PLACE, "position": None}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": -1, "character": 0}}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": 0, "character": 1 << 31}}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": 0.5, "character": 0}}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": "0", "character": 0}}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": True, "character": 0}}),
+    ("textDocument/hover", {**_PLACE, "position": {"line": 10**400, "character": 0}}),
+    ("textDocument/references", _PLACE),
+    ("textDocument/references", {**_PLACE, "context": {"includeDeclaration": 1}}),
+    ("textDocument/inlayHint", {"textDocument": {"uri": _URI}, "range": {"start": {"line": 0, "character": 0}}}),
+    ("textDocument/inlayHint", {"textDocument": {"uri": _URI}, "range": [0, 1]}),
+    ("textDocument/documentSymbol", {"textDocument": [_URI]}),
+]
+
+
+async def test_params_that_are_wrong(server: Process) -> None:
+    await server.initialize()
+    for number, (method, params) in enumerate(_WRONG_PARAMS):
+        message = {"id": f"a{number}", "method": method, "params": params}
+        assert await _code(server, message) == _INVALID_PARAMS, (method, params)
+    assert await _code(server, {"id": "none", "method": "textDocument/hover"}) == _INVALID_PARAMS
+    await _is_well(server)
+
+
+async def test_methods_that_there_are_not(server: Process) -> None:
+    await server.initialize()
+    for number, method in enumerate(
+        # Some are notifications, which are no requests however they are sent.
+        ["", "$/nothing", "textDocument/rename", "notebookDocument/didOpen", "initialized", "textDocument/didOpen"]
+    ):
+        message = {"id": f"a{number}", "method": method, "params": {"textDocument": {"uri": _URI}}}
+        assert await _code(server, message) == _METHOD_NOT_FOUND, method
+    assert await _code(server, {"id": "exit", "method": "exit"}) == _METHOD_NOT_FOUND
+    await _is_well(server)
+
+
+async def test_notifications_are_never_answered(server: Process) -> None:
+    await server.initialize(RICH)
+    for method, params in (
+        ("$/nothing", {}),
+        ("nothing", None),
+        ("textDocument/hover", _PLACE),
+        ("shutdown", None),
+        ("initialize", _INITIALIZE),
+        ("notebookDocument/didChange", {"notebookDocument": {"uri": "x", "version": 1}, "change": {}}),
+        ("notebookDocument/didClose", {"notebookDocument": {"uri": "x"}, "cellTextDocuments": []}),
+        ("workspace/didChangeWorkspaceFolders", {"event": {"added": [], "removed": [{"uri": "a:b", "name": "x"}]}}),
+        ("window/workDoneProgress/cancel", {"token": "nothing"}),
+        ("$/setTrace", {"value": "verbose"}),
+        ("$/cancelRequest", {"id": 4711}),
+        ("$/cancelRequest", {"id": "nothing"}),
+        ("$/progress", {"token": 1, "value": 2}),
+        ("textDocument/didSave", {"textDocument": {"uri": _URI}}),
+        ("textDocument/didClose", {"textDocument": {"uri": _URI}}),
+        ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": []}),
+        ("workspace/didChangeConfiguration", {"settings": [1, {"xla-lens": 5}]}),
+        ("workspace/didChangeWatchedFiles", {"changes": [{"uri": "nothing", "type": 1}]}),
+    ):
+        server.throw({"jsonrpc": "2.0", "method": method, "params": params})
+    await _is_well(server)
+    assert not server.answers(None)
+
+
+async def test_notifications_that_are_wrong_are_only_logged(server: Process) -> None:
+    await server.initialize()
+    for method, params in (
+        ("textDocument/didOpen", {"textDocument": {"uri": _URI}}),
+        ("textDocument/didOpen", None),
+        ("textDocument/didChange", {"textDocument": {"uri": _URI, "version": 1}, "contentChanges": [5]}),
+        ("textDocument/didClose", []),
+        ("$/cancelRequest", {}),
+        ("$/cancelRequest", {"id": [1]}),
+    ):
+        server.throw({"jsonrpc": "2.0", "method": method, "params": params})
+    _open(server)
+    assert await server.request("textDocument/hover", _PLACE)
+    await server.request("shutdown")
+    server.notify("exit")
+    status, errors = await server.ended()
+    assert status == 0
+    assert "Traceback" not in errors
+    assert [line.split(":")[1].strip() for line in errors.splitlines()] == ["ignored"] * 6
+    server.finish()
+
+
+async def test_what_is_no_message(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    for message in (
+        [],
+        [{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}],
+        5,
+        None,
+        "shutdown",
+        {},
+        {"id": None, "method": "shutdown", "jsonrpc": "2.0"},
+        {"id": 1.5, "method": "shutdown", "jsonrpc": "2.0"},
+        {"id": True, "method": "shutdown", "jsonrpc": "2.0"},
+        {"id": [1], "method": "shutdown", "jsonrpc": "2.0"},
+        {"id": {}, "method": "shutdown", "jsonrpc": "2.0"},
+        {"method": 5, "jsonrpc": "2.0"},
+        {"method": None, "jsonrpc": "2.0"},
+        {"jsonrpc": "2.0"},
+    ):
+        server.throw(message)
+    assert await _codes_of_nothing(server, 14) == [_INVALID_REQUEST] * 14
+    for number, message in enumerate(({"method": "shutdown"}, {"jsonrpc": "1.0", "method": "shutdown"})):
+        server.throw({"id": number - 9, **message})
+        with pytest.raises(Refused, match=str(_INVALID_REQUEST)):
+            await server.answer(number - 9)
+    await _is_well(server)
+
+
+async def test_answers_to_nothing_are_ignored(server: Process) -> None:
+    await server.initialize()
+    here = _open(server)
+    number = server.ask("textDocument/documentSymbol", here)
+    # Among them answers to what the editor itself has asked.
+    for answer in (
+        {"id": "nothing", "result": None},
+        {"id": 4711, "error": {"code": 1, "message": "m"}},
+        {"id": None, "error": {"code": 1, "message": "m"}},
+        {"id": number, "result": [1]},
+        {"id": number, "error": {"code": 1, "message": "m"}},
+        {"id": number, "error": 5},
+        {"result": 5},
+    ):
+        server.throw({"jsonrpc": "2.0", **answer})
+    assert await server.answer(number)
+    await _is_well(server)
+
+
+async def test_ids_of_all_kinds(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    numbers: list[int | str] = [0, -1, 2**31 - 1, -(2**31), "", "0", "ä🚀", "x" * 10_000]
+    for number in numbers:
+        server.send({"id": number, "method": "textDocument/hover", "params": _PLACE})
+    for number in numbers:
+        assert await server.answer(number)
+    await _is_well(server)
+
+
+async def test_an_id_that_is_in_use(server: Process) -> None:
+    await server.initialize()
+    here = _open(server)
+    for _ in range(3):
+        server.send({"id": "same", "method": "textDocument/documentSymbol", "params": here})
+    await server.until(lambda: len(server.answers("same")) == 3)
+    codes = [message.get("error", {}).get("code") for message in server.answers("same")]
+    assert codes == [_INVALID_REQUEST, _INVALID_REQUEST, None]
+    await _is_well(server)
+
+
+# ---------------------------------------------------------------- bytes
+
+
+_NO_JSON = [
+    b"",
+    b"{",
+    b"{'a': 1}",
+    b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"',
+    b"\xff\xfe\xfa",
+    b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}',
+    b'{"jsonrpc": "2.0", "id": 1, "method": "\xc3"}',
+    b"\0" * 100,
+    b"[" * 100_000,
+    b'{"a":' * 50_000,
+    b"1" * 10_000,
+]
+
+
+async def test_what_is_no_json(server: Process) -> None:
+    await server.initialize()
+    for body in _NO_JSON:
+        server.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    assert await _codes_of_nothing(server, len(_NO_JSON)) == [_PARSE_ERROR] * len(_NO_JSON)
+    await _is_well(server)
+
+
+async def test_json_that_is_nested_deeply(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    for depth in (100, 900):
+        nested: Any = []
+        for _ in range(depth):
+            nested = [nested] if depth % 2 else {"xla-lens": nested}
+        server.notify("workspace/didChangeConfiguration", {"settings": nested})
+        server.throw({"jsonrpc": "2.0", "id": depth, "method": "textDocument/hover", "params": {**_PLACE, "x": nested}})
+        assert await server.answer(depth)
+    await _is_well(server)
+
+
+_BODY = json.dumps({"jsonrpc": "2.0", "id": "hover", "method": "textDocument/hover", "params": _PLACE}).encode()
+
+
+def _framed(body: bytes, length: object = None) -> bytes:
+    return b"Content-Length: %s\r\n\r\n" % str(len(body) if length is None else length).encode() + body
+
+
+_HEADERS = [
+    b"content-length: %d\r\n\r\n",
+    b"CONTENT-LENGTH:%d\r\n\r\n",
+    b"Content-Length:   %d  \r\n\r\n",
+    b"Content-Length: %d\n\n",
+    b"Content-Length: %d\r\nContent-Type: application/vscode-jsonrpc; charset=utf-8\r\n\r\n",
+    b"Content-Type: application/vscode-jsonrpc; charset=utf8\r\nContent-Length: %d\r\n\r\n",
+    b"X-Nothing: \xff\r\nContent-Length: %d\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    b"\r\nContent-Length: %d\r\n\r\n",
+]
+
+
+async def test_headers_that_are_right(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    for header in _HEADERS:
+        server.expect("hover", "textDocument/hover")
+        server.write(header % len(_BODY) + _BODY)
+        assert await server.answer("hover"), header
+    await _is_well(server)
+    assert not server.answers(None)
+
+
+_WRONG_BYTES = [
+    _framed(_BODY, len(_BODY) - 5),
+    _framed(_BODY, len(_BODY) + 5),
+    _framed(_BODY, len(_BODY) + 50),
+    _framed(_BODY, 0),
+    _framed(_BODY, -5),
+    _framed(_BODY, 1 << 40),
+    _framed(_BODY, "9" * 100),
+    _framed(_BODY, "9" * 10_000),
+    _framed(_BODY, "a lot"),
+    _framed(_BODY, "0x10"),
+    _framed(_BODY, f"{len(_BODY)}.0"),
+    b"Content-Size: %d\r\n\r\n" % len(_BODY) + _BODY,
+    b"hello\r\n\r\n",
+    b"\0" * 1_000_000 + b"\r\n\r\n",
+]
+
+
+async def test_headers_that_are_wrong(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    for count, wrong in enumerate(_WRONG_BYTES):
+        server.write(wrong)
+        # What is announced too long takes the beginning of what comes next with it.
+        server.write(_framed(json.dumps({"jsonrpc": "2.0", "method": "$/nothing"}).encode()))
+        server.expect("hover", "textDocument/hover")
+        server.write(_framed(_BODY))
+        assert await server.answer("hover"), wrong[:100]
+        codes = [message["error"]["code"] for message in server.answers(None)]
+        assert codes == [_PARSE_ERROR] * max(count + 1, len(codes)), wrong[:100]
+    assert len(server.answers(None)) <= 2 * len(_WRONG_BYTES)
+    await _is_well(server)
+
+
+async def test_bytes_that_come_one_by_one(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    server.expect("hover", "textDocument/hover")
+    data = _framed(_BODY)
+    for position in range(len(data)):
+        server.write(data[position : position + 1])
+        await server.drain()
+        await asyncio.sleep(0.001)
+    assert await server.answer("hover")
+    await _is_well(server)
+
+
+async def test_messages_that_come_at_once(server: Process) -> None:
+    await server.initialize()
+    _open(server)
+    data = b""
+    for number in range(500):
+        server.expect(number, "textDocument/hover")
+        data += framed({"jsonrpc": "2.0", "id": number, "method": "textDocument/hover", "params": _PLACE})
+    server.write(data)
+    for number in range(500):
+        assert await server.answer(number)
+    await _is_well(server)
+
+
+# ---------------------------------------------------------------- cancelled requests
+
+
+def _slow_dump(folder: Path) -> Path:
+    """A dump that takes some seconds to load."""
+    path = folder / "slow-buffer-assignment.txt"
+    path.write_text(slow_text(3_000))
+    return path
+
+
+async def test_a_request_is_cancelled(server: Process, tmp_path: Path) -> None:
+    await server.initialize(RICH)
+    here = _open(server, _slow_dump(tmp_path))
+    place = {**here, "position": {"line": 1, "character": 3}}
+    numbers = [server.ask("textDocument/hover", place) for _ in range(5)]
+    for number in numbers[:4]:
+        server.cancel(number)
+    server.cancel(numbers[0])
+    for number in numbers[:4]:
+        with pytest.raises(Refused, match=str(_CANCELLED)):
+            await server.answer(number)
+    # The others have their answers, and what was answered cannot be cancelled.
+    assert await server.answer(numbers[4])
+    for number in numbers:
+        server.cancel(number)
+    await _is_well(server)
+    assert [len(server.answers(number)) for number in numbers] == [1] * len(numbers)
+
+
+async def test_requests_about_a_document_that_is_closed_meanwhile_are_answered(server: Process, tmp_path: Path) -> None:
+    await server.initialize(RICH)
+    here = _open(server, _slow_dump(tmp_path))
+    numbers = [
+        server.ask("textDocument/hover", {**here, "position": {"line": 1, "character": 3}}),
+        server.ask("textDocument/documentSymbol", here),
+    ]
+    await asyncio.sleep(0.3)
+    server.notify("textDocument/didClose", here)
+    # Nobody has cancelled them.
+    assert [await server.answer(number) for number in numbers] == [None, None]
+    await _is_well(server)

@@ -1,0 +1,461 @@
+"""An editor for tests: it speaks with the server in JSON, without pygls, and takes nothing that the protocol forbids.
+
+Each message of both sides is recorded and checked against the types of the protocol. A second answer, an answer to
+nothing, progress out of order and a request that the editor has not said that it takes are failures; they come out of
+whatever is waited for next. Requests that have no answer in the end come out of `finish`.
+"""
+
+import asyncio
+import json
+import socket
+import struct
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lsp.metamodel import JSONRPC, Violation, check_answer, check_call, check_part, check_progress, is_request
+from xla_lens.lsp.serve import create_server
+
+PATIENCE = 5.0
+"""Seconds after which an answer does not come any more."""
+
+COMMAND = (sys.executable, "-m", "xla_lens", "server")
+
+BARE: Mapping[str, Any] = {}
+"""The capabilities of an editor that says nothing of itself."""
+
+_LINKS = {"linkSupport": True}
+_REFRESH = {"refreshSupport": True}
+
+RICH: Mapping[str, Any] = {
+    "general": {"positionEncodings": ["utf-8", "utf-16", "utf-32"]},
+    "textDocument": {
+        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor"]}}},
+        "declaration": _LINKS,
+        "definition": _LINKS,
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "foldingRange": {"rangeLimit": 5000, "lineFoldingOnly": True},
+        "hover": {"contentFormat": ["markdown", "plaintext"]},
+        "implementation": _LINKS,
+        "publishDiagnostics": {"relatedInformation": True, "codeDescriptionSupport": True, "versionSupport": True},
+        "typeDefinition": _LINKS,
+    },
+    "window": {"workDoneProgress": True, "showDocument": {"support": True}},
+    "workspace": {
+        "codeLens": _REFRESH,
+        "configuration": True,
+        "diagnostics": _REFRESH,
+        "didChangeConfiguration": {"dynamicRegistration": True},
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "foldingRange": _REFRESH,
+        "inlayHint": _REFRESH,
+        "semanticTokens": _REFRESH,
+        "textDocumentContent": {},
+        "workspaceFolders": True,
+    },
+}
+"""The capabilities of an editor that can do all that the server knows of, but for diagnostics, which it is sent."""
+
+PULLING: Mapping[str, Any] = {**RICH, "textDocument": {**RICH["textDocument"], "diagnostic": {}}}
+"""The capabilities of an editor that asks for diagnostics."""
+
+_NEEDED = {
+    "client/registerCapability": ["workspace.didChangeWatchedFiles.dynamicRegistration"],
+    "client/unregisterCapability": ["workspace.didChangeWatchedFiles.dynamicRegistration"],
+    "window/showDocument": ["window.showDocument.support"],
+    "window/workDoneProgress/create": ["window.workDoneProgress"],
+    "workspace/codeLens/refresh": ["workspace.codeLens.refreshSupport"],
+    "workspace/configuration": ["workspace.configuration"],
+    "workspace/diagnostic/refresh": ["workspace.diagnostics.refreshSupport"],
+    "workspace/foldingRange/refresh": ["workspace.foldingRange.refreshSupport"],
+    "workspace/inlayHint/refresh": ["workspace.inlayHint.refreshSupport"],
+    "workspace/semanticTokens/refresh": ["workspace.semanticTokens.refreshSupport"],
+    "workspace/textDocumentContent/refresh": ["workspace.textDocumentContent"],
+}
+"""What an editor must have said that it can before it is asked."""
+
+_BEFORE_INITIALIZED = {"window/logMessage", "window/showMessage", "window/showMessageRequest", "telemetry/event"}
+"""All that a server may send before it has answered to `initialize`."""
+
+
+class Refused(Exception):
+    """The answer to a request is an error."""
+
+    def __init__(self, error: Mapping[str, Any]) -> None:
+        super().__init__(f"{error['code']}: {error['message']}")
+        self.code: int = error["code"]
+        self.data = error.get("data")
+
+
+class Editor:
+    """One side of a conversation. `post` sends a message to the server; what the server sends is given to `receive`.
+
+    `messages` are all that were sent, with the side that sent them; `diagnostics` what was published last for each
+    document; `settings` are what is answered to `workspace/configuration`.
+    """
+
+    def __init__(self, post: Callable[[Any], None]) -> None:
+        self.messages: list[tuple[str, Any]] = []
+        self.diagnostics: dict[str, list[Any]] = {}
+        self.settings: Any = None
+        self.capabilities: Mapping[str, Any] = BARE
+        self._post = post
+        self._number = 0
+        self._methods: dict[int | str, list[str]] = {}
+        self._waiting: dict[int | str, asyncio.Future[Any]] = {}
+        self._parts: dict[int | str, str] = {}
+        self._bars: dict[int | str, str] = {}
+        self._failure: BaseException | None = None
+        self._news = asyncio.Event()
+        self._is_initialized = False
+        self._has_ended = False
+
+    # ---------------------------------------------------------------- what the editor sends
+
+    async def initialize(self, capabilities: Mapping[str, Any] = BARE, **params: Any) -> Any:
+        """Begins the conversation; gives what the server can."""
+        self.capabilities = capabilities
+        result = await self.request(
+            "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities, **params}
+        )
+        self.notify("initialized", {})
+        return result
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """The result of a request. Raises `Refused` if the answer is an error."""
+        return await self.answer(self.ask(method, params))
+
+    def ask(self, method: str, params: Any = None) -> int:
+        """Sends a request; gives its id."""
+        self._number += 1
+        self.send({"id": self._number, "method": method, **({} if params is None else {"params": params})})
+        return self._number
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Sends a notification."""
+        self.send({"method": method, **({} if params is None else {"params": params})})
+
+    def cancel(self, number: int | str) -> None:
+        """Takes a request back, which is to be answered all the same."""
+        self.notify("$/cancelRequest", {"id": number})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Sends a message, which has to be right."""
+        message = {"jsonrpc": JSONRPC, **message}
+        self.check(message)
+        self.throw(message)
+
+    def throw(self, message: Any) -> None:
+        """Sends a message that need not be right. One that has an id and a method is a request to be answered."""
+        self.messages.append(("client", message))
+        if isinstance(message, dict) and "method" in message and _is_id(message.get("id")):
+            params = message.get("params")
+            self.expect(message["id"], message["method"])
+            if isinstance(params, dict) and _is_id(params.get("partialResultToken")):
+                self._parts[params["partialResultToken"]] = message["method"]
+            if isinstance(params, dict) and _is_id(params.get("workDoneToken")):
+                self._bars[params["workDoneToken"]] = "offered"
+        self._post(message)
+
+    def expect(self, number: int | str, method: str) -> None:
+        """A request is sent in another way: it is to be answered, too."""
+        self._methods.setdefault(number, []).append(method)
+        self._waiting.setdefault(number, asyncio.get_running_loop().create_future())
+
+    # ---------------------------------------------------------------- what the editor waits for
+
+    async def answer(self, number: int | str) -> Any:
+        """The result of a request that was sent. Raises `Refused` if the answer is an error."""
+        message = await asyncio.wait_for(self._waiting[number], PATIENCE)
+        del self._waiting[number]
+        if "error" in message:
+            raise Refused(message["error"])
+        return message["result"]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Waits until something holds; it can only change when a message comes."""
+        while not holds():
+            self.raise_failure()
+            if self._has_ended:
+                raise EOFError("the server has ended")
+            self._news.clear()
+            await asyncio.wait_for(self._news.wait(), PATIENCE)
+        self.raise_failure()
+
+    def received(self, method: str) -> list[Any]:
+        """The messages of a method that the server has sent."""
+        return [message for sender, message in self.messages if sender == "server" and message.get("method") == method]
+
+    def answers(self, number: int | str | None) -> list[Any]:
+        """All answers of the server with an id; None: those to what is no request."""
+        sent = [message for sender, message in self.messages if sender == "server" and "method" not in message]
+        return [message for message in sent if message["id"] == number]
+
+    def finish(self) -> None:
+        """There is nothing more to come. Raises what was wrong, and what was not answered."""
+        self.raise_failure()
+        if self._methods:
+            raise Violation(f"no answers to {self._methods}")
+
+    def raise_failure(self) -> None:
+        """Raises what the server has done wrong."""
+        if self._failure:
+            raise self._failure
+
+    # ---------------------------------------------------------------- what the server sends
+
+    def receive(self, message: Any) -> None:
+        """Takes a message of the server."""
+        self.messages.append(("server", message))
+        try:
+            if "method" in message:
+                self._take_call(message)
+            else:
+                self._take_answer(message)
+        except BaseException as failure:
+            self.fail(failure)
+        self._news.set()
+
+    def fail(self, failure: BaseException) -> None:
+        """Something is wrong with the server."""
+        self._failure = self._failure or failure
+        self.end(failure)
+
+    def end(self, reason: BaseException) -> None:
+        """Nothing more comes of the server: nobody should wait any longer."""
+        self._has_ended = True
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(reason)
+                # Whoever waits for it sees it, and nobody else has to.
+                waiting.exception()
+        self._news.set()
+
+    def check(self, message: Mapping[str, Any]) -> None:
+        """Whether a message of this side is right."""
+        check_call(message, "client")
+
+    def check_received(self, message: Mapping[str, Any], method: str | None) -> None:
+        """Whether a message of the server is right: an answer to a request of a method, or one of its own."""
+        if method is not None:
+            check_answer(message, method)
+        else:
+            check_call(message, "server")
+
+    def _take_call(self, message: Mapping[str, Any]) -> None:
+        self.check_received(message, None)
+        method, params = message["method"], message.get("params")
+        if not self._is_initialized and method not in _BEFORE_INITIALIZED:
+            raise Violation(f"{method} before the answer to initialize")
+        if method in _NEEDED and not all(_has(self.capabilities, name) for name in _NEEDED[method]):
+            raise Violation(f"{method}, which the editor does not take")
+        if method == "$/progress":
+            self._take_progress(params["token"], params["value"])
+        elif method == "textDocument/publishDiagnostics":
+            self.diagnostics[params["uri"]] = params["diagnostics"]
+        elif is_request(method):
+            self._answer(message["id"], method, params)
+
+    def _take_progress(self, token: int | str, value: Any) -> None:
+        if token in self._parts:
+            check_part(value, self._parts[token])
+            return
+        check_progress(value)
+        if self._bars.get(token) not in {"begin": ("offered",)}.get(value["kind"], ("begin", "report")):
+            raise Violation(f"{value['kind']} of {token!r}, which is {self._bars.get(token)}")
+        self._bars[token] = value["kind"]
+
+    def _answer(self, number: int | str, method: str, params: Any) -> None:
+        result: Any = None
+        match method:
+            case "workspace/configuration":
+                result = [self.settings for _ in params["items"]]
+            case "window/workDoneProgress/create":
+                if params["token"] in self._bars:
+                    raise Violation(f"a second bar {params['token']!r}")
+                self._bars[params["token"]] = "offered"
+            case "window/showDocument":
+                result = {"success": True}
+            case "workspace/applyEdit":
+                raise Violation("a dump is not edited")
+        message = {"jsonrpc": JSONRPC, "id": number, "result": result}
+        check_answer(message, method)
+        self.throw(message)
+
+    def _take_answer(self, message: Mapping[str, Any]) -> None:
+        number = message.get("id")
+        if number is None and "error" in message:
+            # What it is about was no request.
+            self.check_received(message, "nothing")
+            return
+        if number not in self._methods:
+            raise Violation(f"a second answer, or one to nothing: {str(message)[:200]}")
+        method = self._methods[number].pop(0)
+        if not self._methods[number]:
+            del self._methods[number]
+        self.check_received(message, method)
+        if method == "initialize":
+            self._is_initialized |= "result" in message
+        for token in [token for token, wanted in self._parts.items() if wanted == method]:
+            del self._parts[token]
+        if not self._waiting[number].done():
+            self._waiting[number].set_result(message)
+
+
+class Process(Editor):
+    """An editor that has started the server as a process."""
+
+    def __init__(self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: Any) -> None:
+        super().__init__(lambda message: self.write(framed(message)))
+        self.process = process
+        self._source, self._sink = reader, writer
+        self._is_reading = asyncio.Event()
+        self._is_reading.set()
+        self._reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, *arguments: str, **options: Any) -> "Process":
+        """Starts the server."""
+        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, **options}
+        process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
+        return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
+
+    @classmethod
+    async def connect(cls) -> "Process":
+        """Starts the server to listen on a port, and connects to it."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(*COMMAND, "--tcp", f"127.0.0.1:{port}", stderr=PIPE)
+        for _ in range(int(PATIENCE / 0.05)):
+            try:
+                return cls(process, *await asyncio.open_connection("127.0.0.1", port))
+            except ConnectionRefusedError:
+                await asyncio.sleep(0.05)
+        raise TimeoutError("the server does not listen")
+
+    def write(self, data: bytes) -> None:
+        """Sends some bytes."""
+        self._sink.write(data)
+
+    async def drain(self) -> None:
+        """Waits until the server has read most of what was sent."""
+        await asyncio.wait_for(self._sink.drain(), PATIENCE)
+
+    def hang_up(self) -> None:
+        """Sends nothing more."""
+        self._sink.close()
+
+    def pause_reading(self) -> None:
+        """Reads nothing for now: what the server sends fills the pipe."""
+        self._is_reading.clear()
+
+    def resume_reading(self) -> None:
+        """Reads on."""
+        self._is_reading.set()
+
+    def close_reading(self) -> None:
+        """Nobody will ever read again."""
+        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+
+    def reset(self) -> None:
+        """Breaks the connection to a port, as it happens when the other side is gone."""
+        self._sink.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._sink.transport.abort()
+        self._reader.cancel()
+        self.end(EOFError("the connection is broken"))
+
+    def resident_bytes(self, name: str = "VmRSS") -> int:
+        """The resident memory of the server now; or at most, with `VmHWM`."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(name))
+
+    async def stop(self) -> None:
+        """Ends the conversation as it has to be, and the process; it must not have said anything but answers."""
+        await self.request("shutdown")
+        self.notify("exit")
+        assert await self.ended() == (0, "")
+
+    async def ended(self) -> tuple[int | None, str]:
+        """Waits for the end of the process; gives its exit status and what it has said on standard error."""
+        errors = await asyncio.wait_for(self.process.stderr.read(), PATIENCE) if self.process.stderr else b""
+        await asyncio.wait_for(self.process.wait(), PATIENCE)
+        await asyncio.wait((self._reader,), timeout=PATIENCE)
+        self.raise_failure()
+        return self.process.returncode, errors.decode()
+
+    async def kill(self) -> None:
+        """Ends the process, however it is."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        self._reader.cancel()
+
+    async def _read(self) -> None:
+        try:
+            while (body := await read_body(self._source)) is not None:
+                await self._is_reading.wait()
+                self.receive(json.loads(body.decode()))
+        except Exception as failure:
+            self.fail(failure)
+        else:
+            self.end(EOFError("the server has ended"))
+
+
+class Inside(Editor):
+    """An editor with the server inside: without a process and its streams, which is fast."""
+
+    def __init__(self) -> None:
+        super().__init__(self._hand_over)
+        self.server = create_server()
+        self.server.protocol.set_writer(self)
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, data: bytes) -> None:
+        """The server sends some bytes."""
+        header, body = data.split(b"\r\n\r\n", 1)
+        assert header.startswith(b"Content-Length: %d\r\n" % len(body))
+        self._loop.call_soon(self.receive, json.loads(body))
+
+    async def stop(self) -> None:
+        """Ends the conversation as it has to be."""
+        await self.request("shutdown")
+        self.notify("exit")
+        self.server.close()
+        self.finish()
+        assert self.server.protocol.exit_status == 0
+
+    def _hand_over(self, message: Any) -> None:
+        self.server.protocol.receive(json.loads(json.dumps(message)))
+
+
+def framed(message: Any) -> bytes:
+    """A message with its header."""
+    body = json.dumps(message).encode()
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+async def read_body(source: asyncio.StreamReader) -> bytes | None:
+    """The body of the next message, None at the end. The header has to be as the protocol has it."""
+    header = {}
+    while line := await source.readline():
+        if line == b"\r\n":
+            assert header.keys() <= {b"Content-Length", b"Content-Type"}, header
+            return await source.readexactly(int(header[b"Content-Length"]))
+        name, value = line.removesuffix(b"\r\n").split(b": ")
+        header[name] = value
+    assert not header, "the server has ended in a header"
+    return None
+
+
+def _has(capabilities: Any, path: str) -> bool:
+    """Whether an editor has said that it can something; an object says it, too."""
+    for name in path.split("."):
+        capabilities = capabilities.get(name) if isinstance(capabilities, Mapping) else None
+    return capabilities is not None and capabilities is not False
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
