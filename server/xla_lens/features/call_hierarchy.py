@@ -10,8 +10,8 @@ Uses look through tuples, bitcasts and the like. An instruction that defines no 
 - an instruction that defines no value is seen through. It is a consumer only of what nothing else reads, such as the
   `copy-done` of a copy's flag or the `bitcast` that is the result. Its own consumers are those of what it shows.
 
-If B is a consumer of A, then A, or a value that A stands for, is a producer of B. The reverse holds but where B is a
-tuple or defines no value, and is seen through.
+If B is a consumer of A, then A, or a value that A stands for or shows, is a producer of B. The reverse holds but where
+B is a tuple or defines no value, and is seen through.
 """
 
 from dataclasses import dataclass
@@ -67,8 +67,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Data that flows to or from an item. `places` are the uses that say so: they stand below the header of the
-    producer, whichever of the two the item is.
+    """Data that flows to or from an item. `places` are the uses that say so, or in a tuple that is no result the
+    positions: they stand below the header of the producer, whichever of the two the item is.
     """
 
     item: Item
