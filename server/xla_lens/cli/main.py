@@ -8,9 +8,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Final
 
+from xla_lens import __version__
 from xla_lens.cli.errors import CannotRun
 
 _DESCRIPTION: Final = """\
@@ -59,7 +59,7 @@ def _parser(*, is_server: bool) -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('xla-lens')}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     if not is_server:
         # An editor waits for the server, which starts without the engine that the others need.

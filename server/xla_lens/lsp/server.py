@@ -11,7 +11,6 @@ import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +18,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
+from xla_lens import __version__
 from xla_lens.lsp.client import Client, client_of
 from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
 from xla_lens.lsp.plain import Plain
@@ -48,7 +48,7 @@ class XlaLensServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self) -> None:
-        super().__init__("xla-lens", version("xla-lens"), protocol_cls=Protocol, converter_factory=strict_converter)
+        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
         self.client = Client()
         self.settings = Settings()
         self._published: dict[Path, set[str]] = {}
