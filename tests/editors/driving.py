@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from samples import ROOT
 
 NOT_YET = {
@@ -35,7 +37,7 @@ NOT_YET = {
     "semanticTokensProvider",
     "workspaceSymbolProvider",
 }
-"""What the server does not do yet. The tests of these are skipped; one test tells which of them have to leave this list."""
+"""What the server does not do yet: the tests of it are skipped, and one test tells what has to leave this list."""
 
 _KNOWN_COMPLAINTS = {
     "WARNING pygls.protocol.json_rpc: Ignoring notification for unknown method 'workspace/didChangeConfiguration'",
@@ -44,6 +46,8 @@ _KNOWN_COMPLAINTS = {
 
 SECONDS = 30
 """How long anything may take at most."""
+
+_HEADER = re.compile(rb"(?:[\w-]+: [^\r\n]*\r\n)*?Content-Length: (\d+)\r\n(?:[^\r\n]+\r\n)*\r\n")
 
 _T = TypeVar("_T")
 
@@ -160,6 +164,18 @@ class Home:
         """To be called at the end."""
         os.close(self._alive)
 
+    def announced(self) -> set[str]:
+        """What the server can do, as it told the editor."""
+        (request,) = self.sent("initialize")
+        answers = (said["result"]["capabilities"] for said in self.received() if said.get("id") == request["id"])
+        return {name for name, what in next(answers).items() if what}
+
+    def needs(self, capability: str) -> None:
+        """Goes on if the server announces a capability; skips the test if it is known not to."""
+        if capability not in self.announced():
+            assert capability in NOT_YET
+            pytest.skip(f"the server does not announce {capability} yet")
+
     def complaints(self) -> str:
         """What went wrong in the servers: errors that they answered, and what they wrote to standard error."""
         errors = self._said / "errors"
@@ -170,7 +186,7 @@ class Home:
     def _read(self, pattern: str) -> Iterator[dict[str, Any]]:
         for path in sorted(self._said.glob(pattern)):
             data = path.read_bytes()
-            while header := re.match(rb"(?:[\w-]+: [^\r\n]*\r\n)*?Content-Length: (\d+)\r\n(?:[^\r\n]+\r\n)*\r\n", data):
+            while header := _HEADER.match(data):
                 end = header.end() + int(header.group(1))
                 if end > len(data):
                     break
@@ -183,19 +199,11 @@ class Terminal:
 
     def __init__(self, command: list[str | Path], home: Home, folder: Path) -> None:
         self._shown = bytearray()
-        self._keyboard, inside = pty.openpty()
-        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        self._process = subprocess.Popen(
-            command,
-            stdin=inside,
-            stdout=inside,
-            stderr=inside,
-            cwd=folder,
-            env=home.environment,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
-        os.close(inside)
+        self._keyboard, self._inside = pty.openpty()
+        fcntl.ioctl(self._inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        # The leader of a session that opens a terminal gets it as its own.
+        terminal = ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(self._inside), *command]
+        self._process = subprocess.Popen(terminal, cwd=folder, env=home.environment, start_new_session=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -221,7 +229,7 @@ class Terminal:
         assert self._process.wait(SECONDS) == 0
 
     def _read(self) -> None:
-        # It gives an error when the program has ended.
+        # It gives an error once nobody has the terminal any more.
         with contextlib.suppress(OSError):
             while part := os.read(self._keyboard, 1 << 16):
                 self._shown.extend(part)
@@ -229,5 +237,6 @@ class Terminal:
     def _close(self) -> None:
         self._process.kill()
         self._process.wait()
+        os.close(self._inside)
         self._reader.join(SECONDS)
         os.close(self._keyboard)

@@ -65,7 +65,7 @@ class Emacs:
     def open(self, path: Path) -> None:
         """Opens a file, and waits for the server."""
         self.type(f"\033:(find-file {json.dumps(str(path))})\r")
-        wait_for(lambda: self.lisp("(or buffer-file-name \"\")"), lambda name: name == str(path))
+        wait_for(lambda: self.lisp('(or buffer-file-name "")'), lambda name: name == str(path))
         self.wait_for_server()
 
     def wait_for_server(self) -> None:
@@ -91,7 +91,7 @@ class Emacs:
         """The text of a buffer; none if there is no such buffer."""
         return self.lisp(
             f"(if (get-buffer {buffer})"
-            f" (with-current-buffer {buffer} (buffer-substring-no-properties (point-min) (point-max))) \"\")"
+            f' (with-current-buffer {buffer} (buffer-substring-no-properties (point-min) (point-max))) "")'
         )
 
     def here(self) -> tuple[str, str, str]:

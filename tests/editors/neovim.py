@@ -9,9 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from editors.driving import NOT_YET, SECONDS, Home, Terminal, readme_block, wait_for
+from editors.driving import SECONDS, Home, Terminal, readme_block, wait_for
 from samples import ROOT
 
 
@@ -69,14 +67,9 @@ class Neovim:
 
     def wait_for_server(self) -> None:
         """Waits until the server serves the file that is shown."""
-        wait_for(lambda: self.lua("local c = vim.lsp.get_clients({ bufnr = 0 })[1] return c and c.initialized or false"))
-
-    def needs(self, capability: str) -> None:
-        """Goes on if the server announces a capability; skips the test if it is known not to."""
-        announced = self.lua("return vim.tbl_keys(vim.lsp.get_clients()[1].server_capabilities)")
-        if capability not in announced:
-            assert capability in NOT_YET
-            pytest.skip(f"the server does not announce {capability} yet")
+        wait_for(
+            lambda: self.lua("local c = vim.lsp.get_clients({ bufnr = 0 })[1] return c and c.initialized or false")
+        )
 
     def go_to(self, line: str, word: str) -> None:
         """Puts the cursor on the first of some words in a line that stands once in the file."""
