@@ -1,6 +1,5 @@
 """Emacs, driven by keys and asked in Lisp."""
 
-import base64
 import contextlib
 import json
 import os
@@ -42,11 +41,14 @@ class Emacs:
 
     def lisp(self, code: str) -> Any:
         """What some Lisp gives in the buffer that is shown, as JSON has it."""
+        # Through a file: what emacsclient prints may be torn.
+        answer = self.home.folder / "run" / "answer.json"
         code = f"(with-selected-window (frame-selected-window) {code})"
-        answer = self._evaluate(f"(base64-encode-string (encode-coding-string (json-encode {code}) 'utf-8) t)")
-        return json.loads(base64.b64decode(answer.strip().strip('"')))
+        code = f"(let ((answer (json-encode {code}))) (with-temp-file {json.dumps(str(answer))} (insert answer)))"
+        self._evaluate(f"(let ((coding-system-for-write 'utf-8)) {code} nil)")
+        return json.loads(answer.read_text())
 
-    def _evaluate(self, code: str) -> str:
+    def _evaluate(self, code: str) -> None:
         done = subprocess.run(
             ["emacsclient", "-s", str(self._socket), "--eval", code],
             env=self.home.environment,
@@ -56,7 +58,6 @@ class Emacs:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def command(self, name: str) -> None:
         """Runs a command as a person does."""

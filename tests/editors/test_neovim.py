@@ -179,7 +179,7 @@ def test_hints_stand_beside_the_text(neovim: Neovim, split: Dump) -> None:
 def test_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
     neovim.open(single.file("buffer-assignment"))
     row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} live 3-4"
-    wait_for(neovim.screen, lambda rows: row in [each[2:] for each in rows])
+    wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
 
 
 def _folded(neovim: Neovim, line: str) -> list[str]:
@@ -225,3 +225,12 @@ def test_colours_of_an_instruction(neovim: Neovim, single: Dump) -> None:
     neovim.go_to(line, "tuple(f32")
     captures = neovim.lua("return vim.inspect_pos().treesitter")
     assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function")
+
+
+def test_no_grammars_are_needed(neovim: Neovim, split: Dump) -> None:
+    (neovim.home.folder / ".local" / "share" / "nvim").unlink()
+    neovim.open(split.file("buffer-assignment"))
+    row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0} live 0-40"
+    wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
+    assert not neovim.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
+    assert neovim.lua("return vim.v.errmsg .. vim.api.nvim_exec2('messages', { output = true }).output") == ""
