@@ -132,20 +132,32 @@ class Home:
         """Runs a block of shell commands in a folder, as a person would who pastes it."""
         subprocess.run(["sh", "-eu", "-c", block], cwd=folder, env=self.environment, check=True, timeout=120)
 
-    def sent(self, method: str | None = None) -> list[dict[str, Any]]:
-        """What the editor has said to its servers: all, or those of a method."""
-        return [said for said in self._read("*.in") if method in (None, said.get("method"))]
+    # What is said is recorded only after the other has got it.
 
-    def received(self) -> list[dict[str, Any]]:
-        """What the servers have said to the editor."""
-        return list(self._read("*.out"))
+    def sent(self, method: str) -> list[dict[str, Any]]:
+        """What the editor has said to its servers in a method; waits until there is something."""
+        return wait_for(lambda: [said for said in self._read("*.in") if said.get("method") == method])
+
+    def answers(self, method: str) -> list[Any]:
+        """What the servers have answered to all requests of a method; waits for it."""
+        asked = [said["id"] for said in self.sent(method)]
+
+        def results() -> list[Any]:
+            found = {said["id"]: said.get("result") for said in self._read("*.out") if "id" in said}
+            return [found[number] for number in asked if number in found]
+
+        return wait_for(results, lambda found: len(found) == len(asked))
+
+    def told(self, method: str) -> list[dict[str, Any]]:
+        """What the servers have said by themselves in a method; waits until there is something."""
+        return wait_for(lambda: [said["params"] for said in self._read("*.out") if said.get("method") == method])
 
     def wait_for_answers(self) -> None:
         """Waits until all requests of the editor are answered."""
 
         def unanswered() -> set[Any]:
-            asked = {said["id"] for said in self.sent() if "method" in said and "id" in said}
-            return asked - {said.get("id") for said in self.received() if "method" not in said}
+            asked = {said["id"] for said in self._read("*.in") if "method" in said and "id" in said}
+            return asked - {said.get("id") for said in self._read("*.out") if "method" not in said}
 
         wait_for(unanswered, lambda left: not left)
 
@@ -166,9 +178,8 @@ class Home:
 
     def announced(self) -> set[str]:
         """What the server can do, as it told the editor."""
-        (request,) = self.sent("initialize")
-        answers = (said["result"]["capabilities"] for said in self.received() if said.get("id") == request["id"])
-        return {name for name, what in next(answers).items() if what}
+        (answer,) = self.answers("initialize")
+        return {name for name, what in answer["capabilities"].items() if what}
 
     def needs(self, capability: str) -> None:
         """Goes on if the server announces a capability; skips the test if it is known not to."""
@@ -179,7 +190,7 @@ class Home:
     def complaints(self) -> str:
         """What went wrong in the servers: errors that they answered, and what they wrote to standard error."""
         errors = self._said / "errors"
-        answers = [json.dumps(said["error"]) for said in self.received() if "error" in said]
+        answers = [json.dumps(said["error"]) for said in self._read("*.out") if "error" in said]
         written = errors.read_text().splitlines() if errors.exists() else []
         return "\n".join([*answers, *(line for line in written if line not in _KNOWN_COMPLAINTS)])
 

@@ -16,9 +16,12 @@ def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
     """What `M-x eldoc` shows, by lines, after a check that it is what the server answered."""
     emacs.go_to(line, word)
     emacs.command("eldoc")
-    asked = wait_for(lambda: emacs.home.sent("textDocument/hover"))[-1]["id"]
-    answers = wait_for(lambda: [said["result"] for said in emacs.home.received() if said.get("id") == asked])
-    shown = wait_for(lambda: emacs.text('"*eldoc*"'), lambda text: text == answers[0]["contents"]["value"])
+
+    def last_answer() -> str:
+        hover = emacs.home.answers("textDocument/hover")[-1]
+        return hover["contents"]["value"] if hover else ""
+
+    shown = wait_for(lambda: emacs.text('"*eldoc*"'), lambda text: text and text == last_answer())
     return _without_markdown(shown).split("\n")
 
 
@@ -122,9 +125,10 @@ def test_references_in_one_file(emacs: Emacs, single: Dump) -> None:
 def _findings(emacs: Emacs) -> list[str]:
     """What Flymake has found in the file that is shown, as `row: text`."""
     return emacs.lisp("""
-        (mapcar (lambda (found)
-                  (format "%d: %s" (line-number-at-pos (flymake-diagnostic-beg found)) (flymake-diagnostic-text found)))
-                (flymake-diagnostics))""")
+        (vconcat
+         (mapcar (lambda (it)
+                   (format "%d: %s" (line-number-at-pos (flymake-diagnostic-beg it)) (flymake-diagnostic-text it)))
+                 (flymake-diagnostics)))""")
 
 
 def test_an_edit_is_checked(emacs: Emacs, split: Dump) -> None:

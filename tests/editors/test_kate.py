@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from editors.driving import SECONDS, Dump, Home, readme_block, wait_for
+from editors.driving import SECONDS, Dump, Home, readme_block
 
 
 @pytest.fixture
@@ -42,12 +42,11 @@ def test_it_starts_the_server(kate: Any, home: Home, dump: str, end: str, reques
     opened: Dump = request.getfixturevalue(dump)
     file = opened.file(end)
     kate(file)
-    (outline,) = wait_for(lambda: home.sent("textDocument/documentSymbol"))
-    assert outline["params"]["textDocument"]["uri"] == file.as_uri()
-    home.wait_for_answers()
+    (outline,) = home.answers("textDocument/documentSymbol")
+    assert outline
     (request,) = home.sent("initialize")
     assert request["params"]["rootUri"] == opened.folder.as_uri()
     (document,) = home.sent("textDocument/didOpen")
     assert document["params"]["textDocument"]["languageId"] == "xla-dump"
-    (found,) = (said["params"] for said in home.received() if said.get("method") == "textDocument/publishDiagnostics")
+    (found,) = home.told("textDocument/publishDiagnostics")
     assert (found["uri"], [each["code"] for each in found["diagnostics"]]) == (file.as_uri(), ["peak-understated"])

@@ -9,14 +9,8 @@ def _hover(neovim: Neovim, line: str, word: str) -> list[str]:
     neovim.go_to(line, word)
     neovim.keys("K")
     shown = neovim.float()
-    answers = [said["result"]["contents"]["value"] for said in neovim.home.received() if "contents" in _result(said)]
-    assert shown == answers[-1].split("\n")
+    assert shown == neovim.home.answers("textDocument/hover")[-1]["contents"]["value"].split("\n")
     return shown
-
-
-def _result(said: dict) -> dict:
-    result = said.get("result")
-    return result if isinstance(result, dict) else {}
 
 
 def test_columns_are_counted_in_bytes(neovim: Neovim, split: Dump) -> None:

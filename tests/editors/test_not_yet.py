@@ -140,7 +140,7 @@ def test_colours_of_the_server(neovim: Neovim, split: Dump) -> None:
 def test_highlights_in_emacs(emacs: Emacs, split: Dump) -> None:
     _open_in_emacs(emacs, split, "documentHighlightProvider")
     rows = wait_for(
-        lambda: emacs.lisp("(mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights)")
+        lambda: emacs.lisp("(vconcat (mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights))")
     )
     assert sorted(rows) == [38, 67, 85]
 
