@@ -1,5 +1,6 @@
-"""What the server has yet to announce (`NOT_YET`), in the editors that have a use for it. Written from the protocol: no
-more is spelled out of what the server is to answer.
+"""What else the server announces, in the editors that have a use for it.
+
+What is in `NOT_YET` is written from the protocol: no more is spelled out of what the server is to answer.
 """
 
 from typing import Any
@@ -57,12 +58,16 @@ def test_highlights(neovim: Neovim, split: Dump) -> None:
 def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split, "workspaceSymbolProvider")
     neovim.lua("vim.lsp.buf.workspace_symbol('multiply_tanh') return true")
-    assert any("multiply_tanh_fusion.1" in entry for entry in neovim.quickfix())
+    assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
+        "buffer-assignment.txt:72:14 [Variable] multiply_tanh_fusion.1",
+        "buffer-assignment.txt:75:14 [Variable] multiply_tanh_fusion",
+    ]
 
 
-def test_implementation(neovim: Neovim, split: Dump) -> None:
+def test_the_step_is_the_implementation(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split, "implementationProvider")
-    assert _ask(neovim, "textDocument/implementation")
+    neovim.keys("gri")
+    wait_for(neovim.here, lambda here: here == ("live-range.txt", "    35:dot", "dot"))
 
 
 def test_call_hierarchy(neovim: Neovim, split: Dump) -> None:
@@ -86,30 +91,45 @@ def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
 def test_lenses(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split, "codeLensProvider")
     neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
-    lenses = wait_for(lambda: neovim.lua("return vim.lsp.codelens.get(0)"))
-    resolved = [lens["command"] for lens in lenses if "command" in lens]
-    assert all(command["title"] for command in resolved)
-    assert not _unknown_commands(neovim, [command["command"] for command in resolved if command["command"]])
+    wait_for(neovim.screen, lambda rows: any(row.endswith(" show what is live here: 3.96 MiB") for row in rows))
+    lenses = neovim.lua("return vim.tbl_map(function(lens) return lens.command.command end, vim.lsp.codelens.get(0))")
+    assert not _unknown_commands(neovim, lenses)
 
 
 def test_links(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split, "documentLinkProvider")
     links = _ask(neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }")
-    assert isinstance(links, list)
+    assert {link["target"].rpartition("#")[0] for link in links} == {
+        split.file(end).as_uri() for end in ("buffer-assignment", "buffer-assignment-values")
+    }
 
 
 def test_actions(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split, "codeActionProvider")
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     wait_for(lambda: neovim.lua("return #vim.diagnostic.get(0)"))
-    neovim.lua("vim.ui.select = function(items) _G.offered = items end vim.lsp.buf.code_action() return true")
-    offered = wait_for(lambda: neovim.lua("return _G.offered"))
-    actions = [each["action"] for each in offered]
-    assert all(action["title"] for action in actions)
-    commands = [action["command"] for action in actions if isinstance(action.get("command"), dict)]
-    assert not _unknown_commands(neovim, [command["command"] for command in commands])
+    neovim.lua("vim.ui.select = function(items) _G.offered = items end return true")
+    neovim.keys("gra")
+    actions = [each["action"] for each in wait_for(lambda: neovim.lua("return _G.offered"))]
+    assert "Explain peak-understated" in [action["title"] for action in actions]
+    assert not _unknown_commands(neovim, [action["command"]["command"] for action in actions])
     # A dump is evidence.
     assert not any("edit" in action for action in actions)
+
+
+def test_pages(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split, "codeActionProvider")
+    neovim.go_to("  Live ranges at 37 (peak):", "Live")
+    neovim.lua("""
+        local function shows_what_is_live(action) return vim.startswith(action.title, "Show what is live") end
+        vim.lsp.buf.code_action({ apply = true, filter = shows_what_is_live }) return true""")
+    wait_for(neovim.lines, lambda lines: lines[0] == "Live at step 37")
+    assert neovim.lua("return { vim.bo.modifiable, vim.bo.modified }") == [False, False]
+    (line,) = (line for line in neovim.lines() if "  dot  " in line)
+    neovim.go_to(line, "dot")
+    neovim.keys("<C-]>")
+    definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
+    wait_for(neovim.here, lambda here: here == definition)
 
 
 def test_selections(neovim: Neovim, split: Dump) -> None:
@@ -155,7 +175,8 @@ def test_symbols_of_the_workspace_in_emacs(emacs: Emacs, split: Dump) -> None:
 def test_implementation_in_emacs(emacs: Emacs, split: Dump) -> None:
     _open_in_emacs(emacs, split, "implementationProvider")
     emacs.command("eglot-find-implementation")
-    assert wait_for(lambda: emacs.text('"*xref*"'))
+    # Eglot lists even a single one.
+    assert "38:     35:dot" in wait_for(lambda: emacs.text('"*xref*"')).split("\n")
 
 
 def test_actions_in_emacs(emacs: Emacs, split: Dump) -> None:
@@ -163,8 +184,7 @@ def test_actions_in_emacs(emacs: Emacs, split: Dump) -> None:
     emacs.go_to("  Live ranges at 37 (peak):", "Live")
     wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
     titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
-    assert titles
-    assert all(titles)
+    assert "Explain peak-understated" in titles
 
 
 def _open_in_emacs(emacs: Emacs, dump: Dump, capability: str) -> None:
