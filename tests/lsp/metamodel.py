@@ -70,6 +70,28 @@ def check_value(value: Any, wanted: Any) -> None:
     _check(value, wanted, getattr(wanted, "__name__", str(wanted)))
 
 
+@attrs.frozen
+class Field:
+    """What JSON has to have for a field of a class."""
+
+    type: Any
+    is_required: bool
+    may_be_null: bool
+    is_unsigned: bool
+
+
+@cache
+def fields_of(wanted: type) -> Mapping[str, Field]:
+    """The properties of a class of lsprotocol, by their names in JSON."""
+    return {_json_name(field.name): _field(wanted, field) for field in attrs.fields(wanted)}
+
+
+def is_against_rules(value: Any, wanted: type) -> str | None:
+    """What an object of the right properties does not hold to of what the specification says in words."""
+    rule = _RULES.get(wanted)
+    return rule(value) if rule else None
+
+
 _PARTS: Mapping[str, Any] = {
     lsp.WORKSPACE_DIAGNOSTIC: lsp.WorkspaceDiagnosticReportPartialResult,
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.RelatedFullDocumentDiagnosticReport
@@ -141,7 +163,7 @@ def _check_union(value: Any, alternatives: Sequence[Any], where: str) -> None:
 
 
 def _check_object(value: Any, wanted: type, where: str) -> None:
-    fields = _fields(wanted)
+    fields = fields_of(wanted)
     _need(isinstance(value, dict), value, wanted, where)
     for name, item in value.items():
         if name not in fields:
@@ -156,10 +178,8 @@ def _check_object(value: Any, wanted: type, where: str) -> None:
     for name, field in fields.items():
         if field.is_required and name not in value:
             raise Violation(f"{where}: {wanted.__name__} needs {name!r}")
-    if rule := _RULES.get(wanted):
-        reason = rule(value)
-        if reason:
-            raise Violation(f"{where}: {reason}")
+    if reason := is_against_rules(value, wanted):
+        raise Violation(f"{where}: {reason}")
 
 
 def _check_plain(value: Any, wanted: type, where: str) -> None:
@@ -198,28 +218,13 @@ def _properties(value: Any, names: set[str], where: str) -> None:
 # ---------------------------------------------------------------- types as lsprotocol has them
 
 
-@attrs.frozen
-class _Field:
-    """What JSON has to have for a field of a class."""
-
-    type: Any
-    is_required: bool
-    may_be_null: bool
-    is_unsigned: bool
-
-
-@cache
-def _fields(wanted: type) -> Mapping[str, _Field]:
-    return {_json_name(field.name): _field(wanted, field) for field in attrs.fields(wanted)}
-
-
-def _field(wanted: type, field: "attrs.Attribute[Any]") -> _Field:
+def _field(wanted: type, field: "attrs.Attribute[Any]") -> Field:
     if isinstance(field.default, str):
         # A method, a kind, or the version of JSON-RPC: it has one value, and is always there.
-        return _Field(Literal[field.default], is_required=True, may_be_null=False, is_unsigned=False)
+        return Field(Literal[field.default], is_required=True, may_be_null=False, is_unsigned=False)
     name = f"{wanted.__name__}.{field.name}"
     is_special = lsp.is_special_property(wanted, field.name)
-    return _Field(
+    return Field(
         field.type,
         is_required=field.default is attrs.NOTHING or (is_special and name not in _MAY_BE_LEFT_OUT),
         may_be_null=is_special or Any in (field.type, *typing.get_args(field.type)),

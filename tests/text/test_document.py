@@ -64,6 +64,7 @@ def test_a_position_inside_of_a_character_counts_as_its_start() -> None:
     document = Document(encode("🚀x"))
     assert to_offset(document, 0, 1, Encoding.UTF16) == 0
     assert to_offset(document, 0, 2, Encoding.UTF16) == 4
+    assert [to_offset(document, 0, column, Encoding.UTF8) for column in range(7)] == [0, 0, 0, 0, 4, 5, 5]
 
 
 @given(_texts, st.integers(0, 30), st.integers(0, 30), _texts)

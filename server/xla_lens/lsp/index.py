@@ -16,6 +16,7 @@ from xla_lens.files import SetFiles
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.workspace import Indexed, Progress, index, index_set
@@ -88,7 +89,7 @@ class WorkspaceIndex:
         self._found = {}
         async with progress(self._server, "Reading dump sets", told=self._told):
             try:
-                await asyncio.to_thread(self._read_all, self._server.folders)
+                await in_thread(self._read_all, self._server.folders)
             except Cancelled:
                 return
         self._known, self._found, self._progress = self._found, {}, None
@@ -122,8 +123,6 @@ class WorkspaceIndex:
             return known[1]
         files = SetFiles(state.key, {member.kind: Path(member.label) for member in analysis.dump.members})
         generation, convert = state.generation, Converter(state.open, self._server.client)
-        indexed = await asyncio.to_thread(
-            index_set, files, {}, analysis, self._server.client.encoding, convert.diagnostic
-        )
+        indexed = await in_thread(index_set, files, {}, analysis, self._server.client.encoding, convert.diagnostic)
         self._open[state.key] = generation, indexed
         return indexed

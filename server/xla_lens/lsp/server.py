@@ -26,6 +26,7 @@ from xla_lens.lsp.progress import progress
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 from xla_lens.lsp.strict import strict_converter
+from xla_lens.lsp.threads import in_thread
 
 if TYPE_CHECKING:
     from xla_lens.lsp.index import WorkspaceIndex
@@ -172,11 +173,12 @@ class XlaLensServer(LanguageServer):
                 return await answer_in_page(self, method, uri, params)
             context = await self.context(method, uri)
             if context is None:
-                return None
+                # What cannot be resolved any more is as it was.
+                return params if method.endswith("/resolve") else None
             if isinstance(handler, Quick):
                 result = handler.answer(context, params)
             else:
-                result = await asyncio.to_thread(handler.answer, context, params)
+                result = await in_thread(handler.answer, context, params)
         else:
             result = await handler.answer(self, params)
         return result

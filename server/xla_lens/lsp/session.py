@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from xla_lens.files import LoadedFile, NotADump, SetFiles, Stamp, find_set, load_files, stamps
+from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import Member, kind_of_content
 from xla_lens.syntax.file_names import MemberKind, split_name
@@ -126,14 +127,15 @@ class DumpSetState:
 
     async def analysis_for(self, path: Path) -> Analysis | None:
         """The analysis to answer from for a file: that of the text as it is now, if that does not take long or if there
-        is no other; else the last one. None if there is none.
+        is no other; else the last one. None if there is none, or nothing of a dump.
         """
         opened = self.open.get(path)
         is_known = opened.analysed is not None if opened else self.analysis is not None
         if self._seconds < _SHORT or not is_known:
             await self.settled()
             opened = self.open.get(path)
-        return self.analysis if not opened or opened.analysed else None
+        is_told = self.analysis is not None and self.analysis.dump.members
+        return self.analysis if is_told and (not opened or opened.analysed) else None
 
     async def settled(self) -> None:
         """Waits until the analysis is that of the texts as they are now."""
@@ -164,7 +166,7 @@ class DumpSetState:
     async def look(self) -> None:
         """Loads the set again if its files have changed on disk, once they do not change any more."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        found = await asyncio.to_thread(lambda: stamps(_set_files(self.path, texts)))
+        found = await in_thread(lambda: stamps(_set_files(self.path, texts)))
         known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
@@ -193,7 +195,7 @@ class DumpSetState:
         self._job = job = _Job(dict(self.open))
         started = time.monotonic()
         async with self._events.loading(self):
-            files, analysis = await asyncio.to_thread(_load, self.path, job, self._files)
+            files, analysis = await in_thread(_load, self.path, job, self._files)
         self._seconds = time.monotonic() - started
         self._files, self.analysis = files, analysis
         self.generation = next(_GENERATIONS)

@@ -56,14 +56,12 @@ class _Walk(ReportWalk):
         header = node.child_by_field_name("header")
         first = self._slices.count
         self._allocation = self._allocations.count
+        # Before its values: what is unknown in it comes first.
+        cells = self._header_cells(header) if header else (NONE,) * 10
         self.visit_children(cursor)
         self._allocation = NONE
-        count = self._slices.count - first
-        if header:
-            self._allocations.add(header.start_byte, header.end_byte, first, count, *self._header_cells(header))
-        else:
-            broken = node.children[0]
-            self._allocations.add(broken.start_byte, broken.end_byte, first, count, *(NONE,) * 10)
+        header = header or node.children[0]
+        self._allocations.add(header.start_byte, header.end_byte, first, self._slices.count - first, *cells)
 
     def _header_cells(self, header: Node) -> tuple[int, ...]:
         """The cells of `Allocations` from `index` on."""
@@ -135,6 +133,9 @@ class _Walk(ReportWalk):
         instruction = (NONE, NONE)
         self._used_value = self._used_values.count
         header, *rows = node.named_children
+        is_read = header.type == "value"
+        if not is_read:
+            self.visit_unknown_line(cursor, header)
         for row in rows:
             kind = row.type
             if kind == "use":
@@ -146,11 +147,7 @@ class _Walk(ReportWalk):
             else:
                 self.visit_unknown_line(cursor, row)
         self._used_value = NONE
-        if header.type == "value":
-            cells = self._value_cells(header)
-        else:
-            self.visit_unknown_line(cursor, header)
-            cells = (NONE, NONE, NONE, NONE)
+        cells = self._value_cells(header) if is_read else (NONE,) * 4
         self._used_values.add(
             header.start_byte,
             header.end_byte,

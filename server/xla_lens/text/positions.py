@@ -34,7 +34,10 @@ def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> 
     start, end = document.line_span(row)
     line, column = document.data[start:end], max(column, 0)
     if encoding is Encoding.UTF8 or line.isascii():
-        return start + min(column, len(line))
+        offset = min(column, len(line))
+        while offset < len(line) and line[offset] & 0xC0 == 0x80:
+            offset -= 1
+        return start + offset
     widths = _widths(line, encoding)
     characters = np.flatnonzero(widths)
     columns_after = widths[characters].cumsum()

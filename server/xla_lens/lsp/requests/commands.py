@@ -4,7 +4,6 @@ Each takes one object. What is to be shown is shown by the editor, if it can, an
 an editor may do more with it.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,6 +20,7 @@ from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.sync import path_of
+from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code
@@ -125,7 +125,7 @@ async def _report(arguments: _Arguments) -> Any:
         budget_bytes=budget,
     )
     files = {member.kind: member.label for member in analysis.dump.members}
-    made = await asyncio.to_thread(report, analysis, files, options)
+    made = await in_thread(report, analysis, files, options)
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)

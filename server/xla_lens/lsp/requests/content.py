@@ -5,7 +5,6 @@ The address of a page is that of the set, in a scheme of its own, and the name o
     xla-lens:/dumps/module_0001.jit_f.cpu_after_optimizations/live-set-at-120.txt
 """
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from xla_lens.features.report.pages import page_facts
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.methods import PAGE_SCHEME
+from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.pages import Page, page_name, page_of_name
 from xla_lens.model.subjects import subject_place
@@ -108,7 +108,7 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     if known and known[0] == state.generation:
         return known[1]
     generation, convert = state.generation, Converter(state.open, server.client)
-    made = await asyncio.to_thread(_make, analysis, page)
+    made = await in_thread(_make, analysis, page)
     shown = ShownPage(state.key, Document(encode(made.text)), made.links, convert)
     server.pages[uri] = generation, shown
     while len(server.pages) > _KEPT:

@@ -10,6 +10,7 @@ from lsprotocol import types as lsp
 from xla_lens.features.workspace_symbols import WorkspaceSymbol, search
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.sync import uri_of
+from xla_lens.lsp.threads import in_thread
 from xla_lens.model.summary import EntryKind
 from xla_lens.render.workspace_symbols import container_text, parse_query
 
@@ -46,7 +47,7 @@ async def find_symbols(server: "XlaLensServer", params: lsp.WorkspaceSymbolParam
 
 async def _search(server: "XlaLensServer", sets: Iterable[IndexedSet], query: str) -> list[lsp.WorkspaceSymbol]:
     summaries = [one.summary for one in sets]
-    found = await asyncio.to_thread(search, summaries, parse_query(query), SYMBOL_LIMIT)
+    found = await in_thread(search, summaries, parse_query(query), SYMBOL_LIMIT)
     if found.is_cut:
         server.tell_cut(lsp.WORKSPACE_SYMBOL, "", f"the best {SYMBOL_LIMIT:,} of what was found are shown")
     uris = {opened.path: opened.uri for state in server.session.sets for opened in state.open.values()}

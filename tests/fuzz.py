@@ -1,0 +1,70 @@
+"""Plays against the server for longer than the tests do: `python tests/fuzz.py [GAME...] [--seed N] [--minutes M]`.
+
+Each game has a seed of its own; one that is lost is told with it, and comes again with `--seed N --games 1`.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fuzzing.games import play_damage, play_edits, play_prefixes, playing
+from fuzzing.texts import damaged, sets_of_files
+
+GAMES = ("damage", "edits", "prefixes")
+
+_DUMPS = 10
+"""Dumps in one game: to start a server takes time."""
+
+_ROUNDS = 15
+
+
+async def play(game: str, seed: int, folder: Path) -> int:
+    """Plays a game; gives how many inputs it has tried. Raises what was found."""
+    chance = random.Random(f"{game} {seed}")
+    async with playing(chance, folder) as player:
+        if game == "damage":
+            return sum([await play_damage(player, number) for number in range(_DUMPS)])
+        if game == "edits":
+            return sum([await play_edits(player, number, _ROUNDS) for number in range(_DUMPS // 2)])
+        files = [(name, data) for dump in sets_of_files() for name, data in dump.items() if len(data) < 4000]
+        name, data = chance.choice(files)
+        if chance.random() < 0.5:
+            data = damaged(chance, data, chance.choice(files)[1])[:4000]
+        return await play_prefixes(player, name, data)
+
+
+def main() -> None:
+    """Plays until the time is over."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", metavar="GAME", nargs="*", default=GAMES, choices=[*GAMES, []])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--games", type=int, default=10**9)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    options = parser.parse_args()
+    end, counts, lost = time.monotonic() + 60 * options.minutes, Counter(), 0
+    for seed in range(options.seed, options.seed + options.games):
+        if time.monotonic() > end or lost >= 10:
+            break
+        for game in options.names:
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    counts[game] += asyncio.run(play(game, seed, Path(folder)))
+                except Exception as failure:
+                    lost += 1
+                    print(f"\n{game} {seed}", flush=True)
+                    traceback.print_exception(failure, limit=-3)
+            counts[f"games of {game}"] += 1
+    print(", ".join(f"{count:,} {name}" for name, count in sorted(counts.items())), f"{lost} lost", sep="; ")
+    sys.exit(bool(lost))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""Games against the server: it is given something, asked all that it can be asked, and watched."""
+
+import json
+import logging
+import random
+import shutil
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from fuzzing.params import Maker
+from fuzzing.positions import ENCODINGS, Text
+from fuzzing.sameness import differences
+from fuzzing.texts import damaged, sets_of_files
+from lsp.metamodel import Violation
+from lsp.wire import BARE, PULLING, RICH, Inside, Refused
+from xla_lens.lsp.methods import METHODS, Command
+from xla_lens.lsp.session import Events, Session
+from xla_lens.lsp.sync import path_of
+from xla_lens.syntax.file_names import split_name
+from xla_lens.text.document import Document
+
+REQUESTS = (*METHODS, lsp.WORKSPACE_EXECUTE_COMMAND)
+
+_WRONG_ARGUMENTS = -32602
+
+
+class Log(logging.Handler):
+    """What was logged that should not have to be."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(logging.Formatter().format(record))
+
+
+class Player:
+    """An editor that does not know what it wants. Counts what it has tried."""
+
+    def __init__(self, editor: Inside, chance: random.Random, folder: Path, encoding: str) -> None:
+        self.editor = editor
+        self.chance = chance
+        self.folder = folder
+        self.encoding = encoding
+        self.maker = Maker(chance, [command.value for command in Command])
+        self.versions: dict[str, int] = {}
+
+    # ---------------------------------------------------------------- documents
+
+    @property
+    def texts(self) -> dict[str, Text]:
+        """The documents that are open."""
+        return self.maker.texts
+
+    def open(self, path: Path, text: str) -> str:
+        """Opens a document."""
+        uri = path.as_uri()
+        self.versions[uri] = 1
+        self.texts[uri] = Text(text, self.encoding)
+        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
+        self.editor.notify("textDocument/didOpen", {"textDocument": document})
+        return uri
+
+    def close(self, uri: str) -> None:
+        """Closes a document."""
+        del self.texts[uri]
+        self.editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+    def edit(self, uri: str, changes: list[Any]) -> None:
+        """Changes a document."""
+        self.versions[uri] += 1
+        for change in changes:
+            self.texts[uri] = self.texts[uri].edited(change)
+        document = {"uri": uri, "version": self.versions[uri]}
+        self.editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+
+    def some_changes(self, uri: str) -> list[Any]:
+        """Random changes of a document, each of the text that those before it have left."""
+        text, changes = self.texts[uri], []
+        for _ in range(self.chance.choice((0, 1, 1, 1, 2, 5))):
+            change: dict[str, Any] = {"text": self._some_text(text)}
+            if self.chance.random() < 0.97:
+                change["range"] = text.some_range(self.chance)
+                if self.chance.random() < 0.8:
+                    # Most edits are small.
+                    start = text.index(change["range"]["start"])
+                    end = text.position(min(len(text.text), start + self.chance.randint(0, 30)))
+                    change["range"]["end"] = max((end, change["range"]["start"]), key=lambda at: (at["line"], at["character"]))
+            else:
+                change["text"] = text.text[: self.chance.randint(0, len(text.text))]
+            changes.append(change)
+            text = text.edited(change)
+        return changes
+
+    def _some_text(self, text: Text) -> str:
+        start = self.chance.randint(0, len(text.text))
+        copied = text.text[start : start + self.chance.choice((1, 3, 40, 400))]
+        odd = ("", "", "\n", "\r", "\r\n", "\n\n", "é", "🚀", "\ud800", "\udc00", "\0", "9", "{0}", " ", "\t", "x" * 300)
+        return self.chance.choice((*odd, copied, copied, copied))
+
+    # ---------------------------------------------------------------- requests
+
+    async def ask_all(self) -> None:
+        """Makes each request once, and looks at the answers."""
+        for method in self.chance.sample(REQUESTS, len(REQUESTS)):
+            await self.ask(method)
+
+    async def ask(self, method: str) -> None:
+        """Makes a request."""
+        params = self.maker.params(method)
+        try:
+            result = await self.editor.request(method, params)
+        except Refused as refused:
+            if method != lsp.WORKSPACE_EXECUTE_COMMAND or refused.code != _WRONG_ARGUMENTS:
+                raise AssertionError(f"{method} {json.dumps(params)[:1000]}: {refused} {refused.data}") from refused
+            return
+        self.maker.learn(method, result)
+        uri = params.get("textDocument", {}).get("uri", "")
+        for where, position in _positions(result, uri):
+            if where in self.texts and not self.texts[where].has(position):
+                raise Violation(f"{method} {json.dumps(params)[:1000]}: {position} is not in {where}")
+
+    def check_diagnostics(self) -> None:
+        """Looks at the diagnostics that were sent last."""
+        for uri, diagnostics in self.editor.diagnostics.items():
+            for where, position in _positions(diagnostics, uri):
+                if where in self.texts and not self.texts[where].has(position):
+                    raise Violation(f"a diagnostic of {uri}: {position} is not in {where}")
+
+    # ---------------------------------------------------------------- what the server has of it
+
+    async def compare(self) -> None:
+        """The texts, the tables and the findings are those of the same texts, had they been opened so."""
+        fresh = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
+        for uri, text in self.texts.items():
+            data = text.text.encode("utf-8", "surrogatepass")
+            fresh.open(uri, path_of(uri), 1, Document(data))
+        for uri, text in self.texts.items():
+            states = []
+            for session in (self.editor.server.session, fresh):
+                state, path = session.find(uri) or (None, None)
+                assert state, f"{uri} is not open"
+                await state.settled()
+                assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), f"another text of {uri}"
+                states.append(state.analysis)
+            assert states[0], f"{uri} was not analysed"
+            assert not (found := list(islice(differences(*states), 5))), found
+        fresh.close_all()
+
+
+@asynccontextmanager
+async def playing(chance: random.Random, folder: Path) -> AsyncIterator[Player]:
+    """A game with a server of its own, which must not have logged anything in the end. The folder is the workspace."""
+    log, loggers = Log(), logging.getLogger("pygls")
+    logging.getLogger().addHandler(log)
+    level = loggers.level
+    loggers.setLevel(logging.CRITICAL)
+    try:
+        editor, encoding = Inside(), chance.choice(ENCODINGS)
+        editor.settings = chance.choice(_SETTINGS)
+        capabilities = {**chance.choice((BARE, RICH, RICH, PULLING)), "general": {"positionEncodings": [encoding]}}
+        folders = [{"uri": folder.as_uri(), "name": "dumps"}]
+        await editor.initialize(capabilities, workspaceFolders=folders)
+        yield Player(editor, chance, folder, encoding)
+        await editor.stop()
+    finally:
+        logging.getLogger().removeHandler(log)
+        loggers.setLevel(level)
+    assert not log.lines, log.lines[:3]
+
+
+_SETTINGS = (
+    None,
+    {},
+    {"inlayHints": {"enable": False}, "codeLens": {"enable": False}},
+    {"references": {"limit": 1}, "diagnostics": {"workspace": True}},
+    {"diagnostics": {"maxPeak": "1KiB", "maxReserved": "1B", "ignore": ["syntax"]}},
+    {"diagnostics": {"maxPeak": [], "ignore": "everything"}},
+)
+
+
+# ---------------------------------------------------------------- games
+
+
+async def play_damage(player: Player, number: int) -> int:
+    """Opens some files of a dump, of which some are damaged, and asks everything; gives how many files there were."""
+    chance, folder = player.chance, player.folder / str(number)
+    files = _damaged_set(chance)
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    for name in chance.sample(list(files), chance.randint(1, len(files))):
+        player.open(folder / name, decoded(chance, files[name]))
+    await player.ask_all()
+    player.check_diagnostics()
+    for uri in list(player.texts):
+        player.close(uri)
+    shutil.rmtree(folder)
+    return len(files)
+
+
+async def play_edits(player: Player, number: int, rounds: int) -> int:
+    """Edits some files of a dump again and again; gives how many edits there were."""
+    chance, folder = player.chance, player.folder / str(number)
+    files = _damaged_set(chance) if chance.random() < 0.3 else chance.choice(sets_of_files())
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    # An HLO module that is edited until it is none is still in its set, which it would not be had it been opened so.
+    names = [name for name in files if split_name(name)[1] is not None or "optimizations" not in name]
+    for name in chance.sample(names, chance.randint(1, min(2, len(names)))):
+        player.open(folder / name, decoded(chance, files[name]))
+    count = 0
+    for _ in range(rounds):
+        for _ in range(chance.choice((1, 1, 3))):
+            uri = chance.choice(list(player.texts))
+            changes = player.some_changes(uri)
+            player.edit(uri, changes)
+            count += len(changes)
+        await player.ask(chance.choice(REQUESTS))
+        await player.compare()
+        player.check_diagnostics()
+    for uri in list(player.texts):
+        player.close(uri)
+    shutil.rmtree(folder)
+    return count
+
+
+async def play_prefixes(player: Player, name: str, data: bytes) -> int:
+    """Gives each beginning of a text to the server; gives how many there were."""
+    uri = player.open(player.folder / name, "")
+    for end in range(len(data) + 1):
+        player.edit(uri, [{"text": data[:end].decode("utf-8", "replace")}])
+        await player.ask(player.chance.choice(REQUESTS))
+        player.check_diagnostics()
+    player.close(uri)
+    return len(data) + 1
+
+
+def decoded(chance: random.Random, data: bytes) -> str:
+    """What an editor makes of the bytes of a file, or what it may send."""
+    text = data.decode("utf-8", "replace")
+    return text.replace("\ufffd", "\ud800") if chance.random() < 0.3 else text
+
+
+def _damaged_set(chance: random.Random) -> dict[str, bytes]:
+    """The files of a dump, of which at least one is damaged."""
+    files, other = dict(chance.choice(sets_of_files())), chance.choice(sets_of_files())
+    for name in chance.sample(list(files), chance.randint(1, len(files))):
+        files[name] = damaged(chance, files[name], chance.choice(list(other.values())))
+    if chance.random() < 0.1:
+        del files[chance.choice(list(files))]
+    return files or {"empty-buffer-assignment.txt": b""}
+
+
+# ---------------------------------------------------------------- positions in results
+
+
+def _positions(value: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All positions in some JSON, with the document that they are about."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _positions(item, uri)
+    elif isinstance(value, dict):
+        if value.keys() == {"line", "character"}:
+            yield uri, value
+            return
+        own = value.get("targetUri") or value.get("uri") or uri
+        for key, item in value.items():
+            if key not in ("arguments", "data", "edit"):
+                yield from _positions(item, uri if key == "originSelectionRange" else str(own))

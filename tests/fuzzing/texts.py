@@ -1,0 +1,220 @@
+"""Dumps that are damaged: what a disk, an editor, a later XLA or a bad day may make of them."""
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from samples import DUMPS
+from xla_lens.files import find_sets
+
+Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
+"""Makes another text of a text; the second is of another dump."""
+
+_NUMBERS = (0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**400)
+_ODD = (
+    b"\0",
+    b"\r",
+    b"\r\n",
+    b"\n",
+    b"\t",
+    b"\x0b",
+    b"\x0c",
+    b"\x85",
+    b"\x7f",
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xed\xb0\x80",
+    b"\xf4\x90\x80\x80",
+    "é".encode(),
+    "名".encode(),
+    "🚀".encode(),
+    "\u2028".encode(),
+    "\u0085".encode(),
+    "\ufeff".encode(),
+    "\u200f".encode(),
+    b"<",
+    b">",
+    b"{",
+    b"}",
+    b'"',
+    b"%",
+    b"(",
+    b"|",
+)
+
+
+@cache
+def sets_of_files() -> list[dict[str, bytes]]:
+    """The files of each dump set that the tests bring along, by their names."""
+    return [
+        {path.name: path.read_bytes() for path in files.paths.values()}
+        for folder in sorted(path for path in DUMPS.iterdir() if path.is_dir())
+        for files in find_sets(folder)
+    ]
+
+
+def damaged(chance: random.Random, text: bytes, other: bytes) -> bytes:
+    """A text with some damage, or with none."""
+    for _ in range(chance.choice((0, 1, 1, 1, 2, 3, 8))):
+        text = OPERATORS[chance.choice(list(OPERATORS))](chance, text, other)
+    return text
+
+
+def _place(chance: random.Random, text: bytes) -> int:
+    return chance.randint(0, len(text))
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return text.splitlines(keepends=True) or [b""]
+
+
+def _cut(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return text[: _place(chance, text)]
+
+
+def _cut_start(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return text[_place(chance, text) :]
+
+
+def _hole(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    start, end = sorted((_place(chance, text), _place(chance, text)))
+    return text[:start] + text[end:]
+
+
+def _other_bytes(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    edited = bytearray(text)
+    for _ in range(chance.randint(1, 20)):
+        if edited:
+            edited[chance.randrange(len(edited))] = chance.randrange(256)
+    return bytes(edited)
+
+
+def _more_bytes(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    for _ in range(chance.randint(1, 10)):
+        place = _place(chance, text)
+        text = text[:place] + chance.choice(_ODD) * chance.choice((1, 1, 1, 2, 300)) + text[place:]
+    return text
+
+
+def _lines_gone(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    share = chance.choice((0.02, 0.3, 0.9))
+    return b"".join(line for line in _lines(text) if chance.random() > share)
+
+
+def _lines_twice(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return b"".join(line * chance.choice((1, 1, 1, 2, 3)) for line in _lines(text))
+
+
+def _lines_swapped(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    lines = _lines(text)
+    for _ in range(chance.randint(1, 30)):
+        one, two = chance.randrange(len(lines)), chance.randrange(len(lines))
+        lines[one], lines[two] = lines[two], lines[one]
+    return b"".join(lines)
+
+
+def _lines_moved(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    lines = _lines(text)
+    start, to = chance.randrange(len(lines)), chance.randrange(len(lines))
+    some = lines[start : start + chance.randint(1, 20)]
+    del lines[start : start + len(some)]
+    return b"".join([*lines[:to], *some, *lines[to:]])
+
+
+def _lines_of_other(chance: random.Random, text: bytes, other: bytes) -> bytes:
+    lines, others = _lines(text), _lines(other)
+    for _ in range(chance.randint(1, 20)):
+        lines.insert(chance.randrange(len(lines)), chance.choice(others))
+    return b"".join(lines)
+
+
+def _spliced(chance: random.Random, text: bytes, other: bytes) -> bytes:
+    return text[: _place(chance, text)] + other[_place(chance, other) :]
+
+
+def _numbers(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    share = chance.choice((0.01, 0.1, 1.0))
+    return re.sub(
+        rb"\d+", lambda found: b"%d" % chance.choice(_NUMBERS) if chance.random() < share else found[0], text
+    )
+
+
+def _negative(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return re.sub(rb"\d+", lambda found: b"-" + found[0] if chance.random() < 0.05 else found[0], text)
+
+
+def _names(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    names = re.findall(rb"[A-Za-z_][\w.-]+", text) or [b"x"]
+    new = (chance.choice(names), b"\xe5\x90\x8d", b"a\tb", b"x" * 3000, b"", "🚀".encode())
+    return text.replace(chance.choice(names), chance.choice(new))
+
+
+def _carriage_returns(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    share = chance.choice((0.1, 1.0))
+    end = chance.choice((b"\r\n", b"\r"))
+    return re.sub(b"\n", lambda _: end if chance.random() < share else b"\n", text)
+
+
+def _glued(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    share = chance.choice((0.05, 1.0))
+    return re.sub(b"\n", lambda _: b"" if chance.random() < share else b"\n", text)
+
+
+def _split(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return re.sub(rb"[ {(,:]", lambda found: b"\n" + found[0] if chance.random() < 0.05 else found[0], text)
+
+
+def _blown_up(chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    """One line is very long, or stands very often, or is nested deeply."""
+    lines = _lines(text)
+    row = chance.randrange(len(lines))
+    match chance.randrange(4):
+        case 0:
+            lines[row] = lines[row].rstrip(b"\n") * 500 + b"\n"
+        case 1:
+            lines[row] = lines[row] * 500
+        case 2:
+            lines[row] = re.sub(rb"[({\[]", lambda found: found[0] * 2000, lines[row], count=1)
+        case _:
+            lines[row] = lines[row].replace(b" ", b" " * 5000, 1)
+    return b"".join(lines)
+
+
+def _without_end(_chance: random.Random, text: bytes, _other: bytes) -> bytes:
+    return text.rstrip()
+
+
+def _on_standard_output(_chance: random.Random, text: bytes, other: bytes) -> bytes:
+    blocks = (b"*** Begin %s ***\n%s\n*** End %s ***\n" % (name, part, name) for name, part in ((b"a", text), (b"b", other)))
+    return b"".join(blocks)
+
+
+OPERATORS: Mapping[str, Operator] = {
+    operator.__name__.removeprefix("_"): operator
+    for operator in (
+        _cut,
+        _cut_start,
+        _hole,
+        _other_bytes,
+        _more_bytes,
+        _lines_gone,
+        _lines_twice,
+        _lines_swapped,
+        _lines_moved,
+        _lines_of_other,
+        _spliced,
+        _numbers,
+        _negative,
+        _names,
+        _carriage_returns,
+        _glued,
+        _split,
+        _blown_up,
+        _without_end,
+        _on_standard_output,
+    )
+}

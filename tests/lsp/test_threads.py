@@ -1,0 +1,18 @@
+"""Work in worker threads ends in any case."""
+
+import asyncio
+
+import pytest
+
+from xla_lens.lsp.threads import in_thread
+
+
+async def test_what_is_raised_in_a_thread_arrives() -> None:
+    def raise_it(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(ValueError, match="wrong"):
+        await in_thread(raise_it, ValueError("wrong"))
+    with pytest.raises(RuntimeError):
+        await asyncio.wait_for(in_thread(next, iter(())), 5)
+    assert await in_thread(max, 1, 2) == 2
