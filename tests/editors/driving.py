@@ -21,12 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
 from samples import ROOT
-
-NOT_YET = {"callHierarchyProvider", "foldingRangeProvider", "selectionRangeProvider", "semanticTokensProvider"}
-"""What the server does not do yet: the tests of it are skipped, and one test tells what has to leave this list."""
 
 SECONDS = 30
 """How long anything may take at most."""
@@ -159,17 +154,6 @@ class Home:
     def close(self) -> None:
         """To be called at the end."""
         os.close(self._alive)
-
-    def announced(self) -> set[str]:
-        """What the server can do, as it told the editor."""
-        (answer,) = self.answers("initialize")
-        return {name for name, what in answer["capabilities"].items() if what}
-
-    def needs(self, capability: str) -> None:
-        """Goes on if the server announces a capability; skips the test if it is known not to."""
-        if capability not in self.announced():
-            assert capability in NOT_YET
-            pytest.skip(f"the server does not announce {capability} yet")
 
     def complaints(self) -> str:
         """What went wrong in the servers: errors that they answered, and what they wrote to standard error."""

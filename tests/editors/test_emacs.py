@@ -212,3 +212,36 @@ def test_folds(emacs: Emacs, split: Dump) -> None:
     emacs.type("\t")
     hidden = " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]"
     wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])
+
+
+def test_highlights(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    rows = wait_for(
+        lambda: emacs.lisp("(vconcat (mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights))")
+    )
+    assert sorted(rows) == [38, 67, 85]
+
+
+def test_symbols_of_the_workspace(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("xref-find-apropos")
+    emacs.type("multiply_tanh\r")
+    assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
+
+
+def test_implementation(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("eglot-find-implementation")
+    # Eglot lists even a single one.
+    assert "38:     35:dot" in wait_for(lambda: emacs.text('"*xref*"')).split("\n")
+
+
+def test_actions(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("  Live ranges at 37 (peak):", "Live")
+    wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
+    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
+    assert "Explain peak-understated" in titles

@@ -31,8 +31,8 @@ def kate(home: Home) -> Iterator[Any]:
 
     yield open_file
     for process in started:
-        # Not asked to end: then Kate 22.12 sends a `shutdown` without an id, against the protocol.
-        process.kill()
+        # Kate 22.12 then sends a `shutdown` without an id, against the protocol.
+        process.terminate()
         process.wait(SECONDS)
     home.wait_for_the_end()
 

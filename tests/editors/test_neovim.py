@@ -177,7 +177,8 @@ def test_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
 
 
 def _folded(neovim: Neovim, line: str) -> list[str]:
-    """The lines in the closed fold around a line, after `zM` and `zO` and `zc` there."""
+    """The lines in the closed fold around a line, after `zM`, `zO` and `zc` there."""
+    wait_for(lambda: neovim.lua("return vim.fn.foldlevel(2)"))
     neovim.go_to(line, line.strip())
     neovim.keys("zMzOzc")
     first, last = neovim.lua("return { vim.fn.foldclosed('.'), vim.fn.foldclosedend('.') }")
@@ -186,10 +187,21 @@ def _folded(neovim: Neovim, line: str) -> list[str]:
 
 def test_folds(neovim: Neovim, split: Dump) -> None:
     neovim.open(split.file("buffer-assignment"))
-    wait_for(lambda: neovim.lua("return vim.fn.foldlevel(2)"))
     assert _folded(neovim, "allocation 9: size 4, page 0, maybe-live-out:") == [
         "allocation 9: size 4, page 0, maybe-live-out:",
         " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]",
+    ]
+
+
+def test_folds_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    peak = _folded(neovim, "  Live ranges at 5 (peak):")
+    assert [line.partition(":")[0].strip() for line in peak] == [
+        "Live ranges at 5 (peak)",
+        "param",
+        "param.1",
+        "negate.0",
+        "cublas-gemm.1",
     ]
 
 

@@ -1,48 +1,25 @@
-"""What else the server announces, in the editors that have a use for it.
-
-What is in `NOT_YET` is written from the protocol: no more is spelled out of what the server is to answer.
-"""
+"""What else Neovim can ask the server: with a key, with a function, or not at all."""
 
 from typing import Any
 
-from editors.driving import NOT_YET, Dump, wait_for
-from editors.emacs import Emacs
+from editors.driving import Dump, wait_for
 from editors.neovim import Neovim
 
 
-def test_what_is_announced_is_tested(neovim: Neovim, split: Dump) -> None:
-    neovim.open(split.file("live-range"))
-    assert not NOT_YET & neovim.home.announced(), "to be taken from NOT_YET"
-
-
-def _open(neovim: Neovim, dump: Dump, capability: str) -> None:
+def _open(neovim: Neovim, dump: Dump) -> None:
     neovim.open(dump.file("live-range"))
-    neovim.home.needs(capability)
     neovim.go_to("    dot{}:35-37", "dot")
 
 
-def _ask(neovim: Neovim, method: str, params: str = "vim.lsp.util.make_position_params(0, 'utf-8')") -> Any:
-    """What the server answers to a request that Neovim has no command for."""
+def _ask(neovim: Neovim, method: str, params: str) -> Any:
+    """What the server answers to a request that Neovim has no function for."""
     answer = neovim.lua(f"return vim.lsp.get_clients()[1]:request_sync('{method}', {params}, 20000, 0)")
     assert "error" not in answer
     return answer["result"]
 
 
-def test_folds_of_the_server(neovim: Neovim, split: Dump) -> None:
-    neovim.open(split.file("buffer-assignment"))
-    neovim.home.needs("foldingRangeProvider")
-    neovim.lua("vim.wo.foldexpr = 'v:lua.vim.lsp.foldexpr()' return true")
-    wait_for(lambda: neovim.lua("return vim.fn.foldlevel(2)"))
-    lines = neovim.lines()
-    neovim.go_to("allocation 29: size 1869824, page 0, preallocated-temp:", "allocation")
-    neovim.keys("zMzOzc")
-    first, last = neovim.lua("return { vim.fn.foldclosed('.'), vim.fn.foldclosedend('.') }")
-    assert lines[first - 1].startswith("allocation 29:")
-    assert lines[last - 1].startswith(" value: <258 wrapped_reduce-window.1 @0>")
-
-
 def test_highlights(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "documentHighlightProvider")
+    _open(neovim, split)
     neovim.lua("vim.lsp.buf.document_highlight() return true")
     rows = wait_for(
         lambda: neovim.lua("""
@@ -56,7 +33,7 @@ def test_highlights(neovim: Neovim, split: Dump) -> None:
 
 
 def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "workspaceSymbolProvider")
+    _open(neovim, split)
     neovim.lua("vim.lsp.buf.workspace_symbol('multiply_tanh') return true")
     assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
         "buffer-assignment.txt:72:14 [Variable] multiply_tanh_fusion.1",
@@ -65,31 +42,31 @@ def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
 
 
 def test_the_step_is_the_implementation(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "implementationProvider")
+    _open(neovim, split)
     neovim.keys("gri")
     wait_for(neovim.here, lambda here: here == ("live-range.txt", "    35:dot", "dot"))
 
 
-def test_call_hierarchy(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "callHierarchyProvider")
+def test_makers_call_and_readers_are_called(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
     neovim.lua("vim.lsp.buf.incoming_calls() return true")
-    found = neovim.quickfix()
+    assert neovim.quickfix() == [
+        "buffer-assignment-values.txt:125:3 x.1",
+        "buffer-assignment-values.txt:277:3 multiply_add_fusion",
+    ]
     neovim.go_to("    dot{}:35-37", "dot")
     neovim.lua("vim.fn.setqflist({}) vim.lsp.buf.outgoing_calls() return true")
-    found += neovim.quickfix()
-    # What makes it, and what reads it.
-    assert any("multiply_add_fusion" in entry for entry in found)
-    assert any("multiply_subtract_fusion.5" in entry for entry in found)
+    assert neovim.quickfix() == ["buffer-assignment-values.txt:284:3 multiply_subtract_fusion.5"]
 
 
 def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
-    """Those that neither the server nor Neovim can run."""
+    """Those that the server cannot run; Neovim has none."""
     known = neovim.lua("return vim.lsp.get_clients()[1].server_capabilities.executeCommandProvider.commands")
     return set(commands) - set(known)
 
 
 def test_lenses(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "codeLensProvider")
+    _open(neovim, split)
     neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
     wait_for(neovim.screen, lambda rows: any(row.endswith(" show what is live here: 3.96 MiB") for row in rows))
     lenses = neovim.lua("return vim.tbl_map(function(lens) return lens.command.command end, vim.lsp.codelens.get(0))")
@@ -97,7 +74,7 @@ def test_lenses(neovim: Neovim, split: Dump) -> None:
 
 
 def test_links(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "documentLinkProvider")
+    _open(neovim, split)
     links = _ask(neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }")
     assert {link["target"].rpartition("#")[0] for link in links} == {
         split.file(end).as_uri() for end in ("buffer-assignment", "buffer-assignment-values")
@@ -105,7 +82,7 @@ def test_links(neovim: Neovim, split: Dump) -> None:
 
 
 def test_actions(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "codeActionProvider")
+    _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     wait_for(lambda: neovim.lua("return #vim.diagnostic.get(0)"))
     neovim.lua("vim.ui.select = function(items) _G.offered = items end return true")
@@ -118,7 +95,7 @@ def test_actions(neovim: Neovim, split: Dump) -> None:
 
 
 def test_pages(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "codeActionProvider")
+    _open(neovim, split)
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
     neovim.lua("""
         local function shows_what_is_live(action) return vim.startswith(action.title, "Show what is live") end
@@ -133,7 +110,7 @@ def test_pages(neovim: Neovim, split: Dump) -> None:
 
 
 def test_selections(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "selectionRangeProvider")
+    _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   positions = { vim.lsp.util.make_position_params(0, 'utf-8').position } }"""
     (selection,) = _ask(neovim, "textDocument/selectionRange", params)
@@ -148,46 +125,10 @@ def test_selections(neovim: Neovim, split: Dump) -> None:
 
 
 def test_colours_of_the_server(neovim: Neovim, split: Dump) -> None:
-    _open(neovim, split, "semanticTokensProvider")
+    _open(neovim, split)
     params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
                   range = { start = { line = 66, character = 0 }, ["end"] = { line = 67, character = 0 } } }"""
     data = _ask(neovim, "textDocument/semanticTokens/range", params)["data"]
     assert data
     assert len(data) % 5 == 0
     assert data[0] == 66
-
-
-def test_highlights_in_emacs(emacs: Emacs, split: Dump) -> None:
-    _open_in_emacs(emacs, split, "documentHighlightProvider")
-    rows = wait_for(
-        lambda: emacs.lisp("(vconcat (mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights))")
-    )
-    assert sorted(rows) == [38, 67, 85]
-
-
-def test_symbols_of_the_workspace_in_emacs(emacs: Emacs, split: Dump) -> None:
-    _open_in_emacs(emacs, split, "workspaceSymbolProvider")
-    emacs.command("xref-find-apropos")
-    emacs.type("multiply_tanh\r")
-    assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
-
-
-def test_implementation_in_emacs(emacs: Emacs, split: Dump) -> None:
-    _open_in_emacs(emacs, split, "implementationProvider")
-    emacs.command("eglot-find-implementation")
-    # Eglot lists even a single one.
-    assert "38:     35:dot" in wait_for(lambda: emacs.text('"*xref*"')).split("\n")
-
-
-def test_actions_in_emacs(emacs: Emacs, split: Dump) -> None:
-    _open_in_emacs(emacs, split, "codeActionProvider")
-    emacs.go_to("  Live ranges at 37 (peak):", "Live")
-    wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
-    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
-    assert "Explain peak-understated" in titles
-
-
-def _open_in_emacs(emacs: Emacs, dump: Dump, capability: str) -> None:
-    emacs.open(dump.file("live-range"))
-    emacs.home.needs(capability)
-    emacs.go_to("    dot{}:35-37", "dot")
