@@ -1,12 +1,14 @@
-# All that is needed is Python 3.11 or later, a C compiler and make; everything else is installed into .venv.
+# All that is needed is Python 3.11 or later, a C compiler and make; everything else is installed into .venv. Only editors
+# for test-editors come from elsewhere: Neovim into a folder of its own, Emacs and Kate from Debian.
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 # For peers that are too big to be installed for every test.
 PEERS := .venv-crosscheck
+EDITORS := .venv-editors
 
-.PHONY: demo test benchmark crosscheck clean
+.PHONY: demo test test-editors benchmark crosscheck clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
@@ -17,6 +19,10 @@ test: $(VENV)/installed
 	$(RUN) mypy
 	$(RUN) pytest
 
+test-editors: $(VENV)/installed $(EDITORS)/installed
+	sh tests/editors/install.sh
+	$(RUN) pytest tests/editors
+
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
@@ -25,7 +31,7 @@ crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 
 clean:
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(EDITORS) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 # Built again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.c)
@@ -36,6 +42,8 @@ $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard gramm
 	touch $@
 
 $(PEERS)/installed: tests/crosscheck/requirements.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+$(EDITORS)/installed: tests/editors/requirements.txt
+$(PEERS)/installed $(EDITORS)/installed:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@

@@ -5,9 +5,7 @@ the same run, so that they mean the same on any machine. Nothing here fails beca
 """
 
 import asyncio
-import json
 import os
-import random
 import statistics
 import sys
 import tempfile
@@ -21,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tree_sitter import Parser
 
+from bare_client import Client
+from request_times import request_times
 from samples import SHARED_DUMPS, big_dumps, member, never
 from xla_lens.files import find_set, load_files
 from xla_lens.lsp.serve import SWITCH_SECONDS
@@ -33,66 +33,9 @@ from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import XLA_DUMP
 from xla_lens.text.document import Document
 
-_REQUESTS = 2000
 _STARTS = 3
 _PING_SECONDS = 0.005
 _TICK_SECONDS = 0.002
-
-
-class Client:
-    """A bare client of the language server, with no more of its own than it takes to measure."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self._number = 0
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
-        self._reader = asyncio.create_task(self._read())
-
-    @classmethod
-    async def start(cls) -> "Client":
-        pipe = asyncio.subprocess.PIPE
-        command = (sys.executable, "-m", "xla_lens", "server")
-        client = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 30))
-        await client.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
-        client.notify("initialized", {})
-        return client
-
-    async def stop(self) -> None:
-        await self.request("shutdown", None)
-        self.notify("exit", None)
-        await self.process.wait()
-        self._reader.cancel()
-
-    def notify(self, method: str, params: Any) -> None:
-        self._send({"method": method, "params": params})
-
-    async def request(self, method: str, params: Any) -> Any:
-        self._number += 1
-        answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
-        self._send({"id": self._number, "method": method, "params": params})
-        return await answer
-
-    def resident_bytes(self) -> int:
-        """The resident memory of the server now; and its highest, with `VmHWM`."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return max(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith(("VmRSS", "VmHWM")))
-
-    def _send(self, message: dict[str, Any]) -> None:
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self.process.stdin
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-    async def _read(self) -> None:
-        reader = self.process.stdout
-        assert reader
-        while header := await reader.readline():
-            if header.lower().startswith(b"content-length:"):
-                length = int(header.split(b":")[1])
-                while (await reader.readline()).strip():
-                    pass
-                message = json.loads(await reader.readexactly(length))
-                if "method" not in message and not self._waiting[message["id"]].cancelled():
-                    self._waiting.pop(message["id"]).set_result(message)
 
 
 def main() -> None:
@@ -105,8 +48,12 @@ def main() -> None:
         rows = list(asyncio.run(_server(dumps)))
         rows += _growth(dumps)
         rows += _checks(dumps)
+        requests = asyncio.run(request_times(dumps))
     print("\n| what | measured | bar |\n|---|--:|--:|")
     for row in rows:
+        print(f"| {' | '.join(row)} |")
+    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | bar |\n|---|--:|--:|--:|")
+    for row in requests:
         print(f"| {' | '.join(row)} |")
 
 
@@ -154,25 +101,11 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
             "",
         ),
     ]
-    lines = assignment.read_text().split("\n")
-    chance = random.Random(1)
-    for method, bar in _BARS.items():
-        times = []
-        for _ in range(_REQUESTS):
-            row = chance.randrange(len(lines))
-            position = {"line": row, "character": chance.randrange(1, len(lines[row]) + 2)}
-            params = {"textDocument": {"uri": uri}, "position": position, "context": {"includeDeclaration": True}}
-            before = time.perf_counter()
-            await client.request(f"textDocument/{method}", params)
-            times.append(time.perf_counter() - before)
-        median, p99 = statistics.median(times) * 1000, sorted(times)[len(times) * 99 // 100] * 1000
-        rows.append((f"{method}, median and p99 of {_REQUESTS:,}, ms", f"{median:.1f}, {p99:.1f}", f"{bar}"))
     await client.stop()
     return rows
 
 
 _THREE_FILES = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
-_BARS = {"hover": 5, "definition": 5, "references": 50}
 
 
 async def _ping(client: Client) -> list[float]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import tarfile
 from collections.abc import Callable, Iterator
@@ -37,6 +38,15 @@ SPLIT = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assign
 
 TPU = next(DUMPS.glob("tpu-v5e2x2-*/host_offload/module_0000*-buffer-assignment.txt"))
 """Three files with several memory spaces."""
+
+GLUED = next(DUMPS.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
+"""One file from 2024, in which the header of a value stands behind the instruction of the one before."""
+
+PALLAS = next(DUMPS.glob("tpu-v5e2x2-*/pallas_flash/*-buffer-assignment.txt"))
+"""Three files with an instruction over several lines."""
+
+PEAK_NAMES = next(DUMPS.glob("cpu-jaxlib0.10.2/peak_names/*-buffer-assignment.txt"))
+"""Three files with names in the stack trace that look like something else."""
 
 
 def never() -> bool:
@@ -162,3 +172,23 @@ def damaged(text: bytes) -> Iterator[tuple[int, bytes]]:
     lines = text.splitlines(keepends=True)
     for number in range(len(lines)):
         yield number, b"".join([*lines[:number], b"?!\n", *lines[number + 1 :]])
+
+
+def odd_texts() -> Iterator[bytes]:
+    """Dumps as they may come, too: with a line broken, with lines elsewhere, cut, with other line ends, empty."""
+    yield from (b"", b"\n", b"\r\n\n", b"?", b"<1 a @0>", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n")
+    chance = random.Random(0)
+    for path in (SEED, SPLIT, TPU, GLUED, PALLAS, PEAK_NAMES):
+        text = b"".join(file.document.data for file in analysis_of(path).dump.members)
+        broken = [text for _, text in damaged(text)]
+        yield from (text.replace(b"\n", end) for end in (b"\n", b"\r\n", b"\r"))
+        yield from broken[:: max(1, len(broken) // 12)]
+        yield from (text[: chance.randrange(len(text))] for _ in range(4))
+        for _ in range(12):
+            lines = text.splitlines(keepends=True)
+            for _ in range(chance.randrange(1, 9)):
+                place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+                moved = lines[place : place + chance.randrange(1, 9)]
+                lines[other:other] = moved
+                del lines[place : place + chance.randrange(9)]
+            yield b"".join(lines)

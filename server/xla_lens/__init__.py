@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from xla_lens.model.padding import padding_at, padding_of
     from xla_lens.model.printed_peak import explain_printed_peak
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Analysis",
     "DumpSet",

@@ -75,6 +75,12 @@ def test_what_is_no_instruction_is_none(text: bytes) -> None:
     assert parse_instruction(text) is None
 
 
+def test_an_operand_without_a_name_is_none() -> None:
+    instruction = parse_instruction(b"%a = f32[2]{0} add(f32[2]{0} %b, f32[2]{0}), metadata={}")
+    assert instruction
+    assert [operand.name for operand in instruction.operands] == [b"b"]
+
+
 def test_the_name_at_a_byte() -> None:
     text = b"%add.1 = f32[] add(%a, %b.2), control-predecessors={%c}"
     for offset in range(len(text) + 1):

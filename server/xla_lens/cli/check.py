@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from xla_lens.cli.sets import load_sets, size_of
+from xla_lens.cli.sets import count_of, load_sets, size_of
 from xla_lens.model.findings import Code, Finding, Severity
 from xla_lens.model.limits import over_limits
 from xla_lens.model.places import Place
@@ -36,6 +36,14 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
             type=size_of,
             help=f"also report if more of the default memory space is {what}; such as 16GiB",
         )
+    parser.add_argument(
+        "--all-features",
+        action="store_true",
+        help="make every request of an editor at every word of each file instead, and report what goes wrong",
+    )
+    parser.add_argument(
+        "--sample", metavar="N", type=count_of, help="with --all-features: at so many words of each file only"
+    )
     parser.set_defaults(run=run_check)
 
 

@@ -8,9 +8,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Final
 
+from xla_lens import __version__
 from xla_lens.cli.errors import CannotRun
 
 _DESCRIPTION: Final = """\
@@ -35,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(is_server=arguments[:1] == ["server"]).parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
+    if getattr(options, "all_features", False):
+        run = _check_requests
     try:
         status = run(options)
         sys.stdout.flush()
@@ -57,7 +59,7 @@ def _parser(*, is_server: bool) -> argparse.ArgumentParser:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('xla-lens')}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     if not is_server:
         # An editor waits for the server, which starts without the engine that the others need.
@@ -87,6 +89,25 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdigit() or int(port) > 65535:
         raise argparse.ArgumentTypeError(f"not HOST:PORT: {text!r}")
     return host, int(port)
+
+
+def _check_requests(options: argparse.Namespace) -> int:
+    from xla_lens.cli.sets import sets_at
+    from xla_lens.lsp.every_request import check_requests
+    from xla_lens.syntax.file_names import MemberKind
+
+    has_failed = False
+    for files in sets_at(options.paths):
+        # Of a single file only that is meant, and of a folder all of it.
+        named = [path for path in options.paths if path in files.paths.values()]
+        for path in named or [path for kind, path in files.paths.items() if kind is not MemberKind.HLO]:
+            outcome = check_requests(path, options.sample)
+            for line in outcome.wrong:
+                print(f"{path}:{line}")
+            made = outcome.requests.total()
+            print(f"{path}: {made:,} requests at {outcome.words:,} words, {len(outcome.wrong):,} went wrong")
+            has_failed = has_failed or bool(outcome.wrong)
+    return int(has_failed)
 
 
 def _run_server(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.sets import load_sets, size_of
+from xla_lens.cli.sets import count_of, load_sets, size_of
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
 from xla_lens.render.report import report_markdown, report_text
@@ -30,9 +30,9 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--output-format", choices=("text", "markdown", "json"), default="text", help="default: text")
     parser.add_argument("--part", metavar="PARTS", type=_parts, help="show these parts only, separated by commas")
     parser.add_argument(
-        "--top", metavar="N", type=_count, help=f"so many values of each list; default: {_TOP}, all as JSON"
+        "--top", metavar="N", type=count_of, help=f"so many values of each list; default: {_TOP}, all as JSON"
     )
-    parser.add_argument("--at", metavar="STEP", type=_count, help="also show what is live at this step")
+    parser.add_argument("--at", metavar="STEP", type=count_of, help="also show what is live at this step")
     parser.add_argument(
         "--budget",
         metavar="SIZE",
@@ -72,9 +72,3 @@ def _parts(text: str) -> frozenset[Part]:
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"no such part: {', '.join(unknown)}" if unknown else "no parts")
     return frozenset(Part(name) for name in names)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"not a number: {text!r}")
-    return int(text)

@@ -1,4 +1,4 @@
-"""What commands are given: dump sets, loaded one after another, and sizes."""
+"""What commands are given: dump sets, loaded one after another, numbers and sizes."""
 
 import argparse
 from collections.abc import Iterator
@@ -21,6 +21,13 @@ class LoadedSet:
 
 def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
     """Loads the sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
+    for files in sets_at(paths):
+        loaded = load_files(files, {}, {}, lambda: False)
+        yield LoadedSet(files, analyse(file.member for file in loaded.values()))
+
+
+def sets_at(paths: list[Path]) -> list[SetFiles]:
+    """The sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
     found: dict[Path, SetFiles] = {}
     for path in paths:
         try:
@@ -29,9 +36,14 @@ def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
             raise CannotRun(str(error)) from error
         except (OSError, ValueError) as error:
             raise CannotRun(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    for files in found.values():
-        loaded = load_files(files, {}, {}, lambda: False)
-        yield LoadedSet(files, analyse(file.member for file in loaded.values()))
+    return list(found.values())
+
+
+def count_of(text: str) -> int:
+    """A number on the command line, from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"not a number: {text!r}")
+    return int(text)
 
 
 def size_of(text: str) -> int:

@@ -27,7 +27,6 @@ import numpy as np
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place, total_place
-from xla_lens.model.quotes import Quotes
 from xla_lens.syntax.columns import NONE, Section
 from xla_lens.syntax.hlo import unquoted
 
@@ -82,19 +81,23 @@ def _sources(dump: DumpSet, member: Member) -> Iterator[Link]:
     instruction is searched once, and its other quotes only if that finds something.
     """
     data, used = member.document.data, dump.used_values
-    starts, ends = used.instruction_start, used.instruction_end
-    first = Quotes(dump).rows
-    first = first[first != NONE]
-    spans = zip(used.name[first].tolist(), starts[first].tolist(), ends[first].tolist(), strict=True)
-    has_source = np.zeros(len(dump.names), bool)
-    has_source[[name for name, start, end in spans if data.find(_SOURCE_FILE, start, end) >= 0]] = True
+    rows = np.flatnonzero(used.instruction_start != NONE)
     # What a header that cannot be read is about is not known.
-    for row in np.flatnonzero((starts != NONE) & ((used.id == NONE) | has_source[used.name])).tolist():
-        for match in _SOURCE.finditer(data, int(starts[row]), int(ends[row])):
-            path = unquoted(match[1].decode("utf-8", "replace"))
-            line = int(match[2]) if match[2] else None
-            if path:
-                yield Link(match.start(1) + 1, match.end(2) if match[2] else match.end(1) - 1, SourceLine(path, line))
+    names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
+    spans = zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
+    has_source: dict[int, bool] = {}
+    for name, start, end in spans:
+        if name == NONE or name not in has_source:
+            has_source[name] = data.find(_SOURCE_FILE, start, end) >= 0
+        if has_source[name]:
+            yield from _sources_between(data, start, end)
+
+
+def _sources_between(data: bytes, start: int, end: int) -> Iterator[Link]:
+    for match in _SOURCE.finditer(data, start, end):
+        path, line = unquoted(match[1].decode("utf-8", "replace")), int(match[2]) if match[2] else None
+        if path:
+            yield Link(match.start(1) + 1, match.end(2) if match[2] else match.end(1) - 1, SourceLine(path, line))
 
 
 # ---------------------------------------------------------------- headers

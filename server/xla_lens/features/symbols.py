@@ -13,6 +13,7 @@ import numpy as np
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.lookup import biggest
 from xla_lens.model.members import Member
+from xla_lens.model.places import used_value_block
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 
 
@@ -68,7 +69,7 @@ def _section(dump: DumpSet, member: Member, row: int, limit: int, parts: tuple[S
             size, count = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations)
             children = tuple(_allocations(dump, limit))
         case Section.USED_VALUES if member is dump.used:
-            count, children = len(dump.used_values), tuple(_used_values(dump, limit))
+            count, children = len(dump.used_values), tuple(_used_values(dump, member, limit))
         case Section.PEAK if member is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
             size, count = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows)
@@ -106,15 +107,11 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
         )
 
 
-def _used_values(dump: DumpSet, limit: int) -> Iterator[Symbol]:
+def _used_values(dump: DumpSet, member: Member, limit: int) -> Iterator[Symbol]:
     table, values = dump.used_values, dump.value_of_used_value
     readable = np.flatnonzero(values != NONE)
     for row in readable[biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
-        last = dump.positions_of(row), dump.uses_of(row)
-        ends = [int(table.end[row]), int(table.instruction_end[row])]
-        ends += [int(dump.positions.end[last[0][-1]])] if last[0] else []
-        ends += [int(dump.uses.end[last[1][-1]])] if last[1] else []
-        yield _value(dump, table, row, values, end=max(ends))
+        yield _value(dump, table, row, values, end=used_value_block(dump, member, row).end)
 
 
 def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:

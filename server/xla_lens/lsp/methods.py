@@ -26,13 +26,15 @@ class Command(StrEnum):
 
 TOKEN_TYPES: Final = (
     lsp.SemanticTokenTypes.Namespace,
+    lsp.SemanticTokenTypes.Keyword,
+    lsp.SemanticTokenTypes.Property,
     lsp.SemanticTokenTypes.Class,
     lsp.SemanticTokenTypes.Variable,
     lsp.SemanticTokenTypes.Function,
     lsp.SemanticTokenTypes.Number,
     lsp.SemanticTokenTypes.Type,
-    lsp.SemanticTokenTypes.Property,
-    lsp.SemanticTokenTypes.Keyword,
+    lsp.SemanticTokenTypes.Macro,
+    lsp.SemanticTokenTypes.EnumMember,
     lsp.SemanticTokenTypes.String,
     lsp.SemanticTokenTypes.Comment,
 )
@@ -52,7 +54,15 @@ METHODS: Final[Mapping[str, Any]] = {
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: None,
     lsp.TEXT_DOCUMENT_REFERENCES: None,
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: None,
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: None,
+    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: None,
+    lsp.CALL_HIERARCHY_INCOMING_CALLS: None,
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS: None,
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: None,
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: None,
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: lsp.SemanticTokensLegend(
+        [kind.value for kind in TOKEN_TYPES], TOKEN_MODIFIERS
+    ),
     lsp.TEXT_DOCUMENT_INLAY_HINT: None,
     lsp.TEXT_DOCUMENT_CODE_LENS: None,
     lsp.CODE_LENS_RESOLVE: None,

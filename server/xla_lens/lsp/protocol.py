@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
+from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.transport import Malformed
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Protocol(LanguageServerProtocol):
 
     def plain(self, value: Any) -> Any:
         """A value of the protocol's types as JSON."""
-        return self._converter.unstructure(value)
+        return value.json if isinstance(value, Plain) else self._converter.unstructure(value)
 
     def refuse(self, malformed: Malformed) -> None:
         """Answers to what is no message."""
@@ -155,6 +156,15 @@ class Protocol(LanguageServerProtocol):
         # As it stands in the specification, and not as an object of lsprotocol, which has no place for all codes.
         error = {"code": int(code), "message": reason}
         self._send_data({"jsonrpc": self.VERSION, "id": number if _is_id(number) else None, "error": error})
+
+    def _send_response(
+        self, msg_id: int | str, result: Any | None = None, error: lsp.ResponseError | None = None
+    ) -> None:
+        if error is not None:
+            super()._send_response(msg_id, error=error)
+        else:
+            self._result_types.pop(msg_id, None)
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "result": self.plain(result)})
 
     def _execute_handler(self, msg_id: int | str, *arguments: Any, **options: Any) -> None:
         """Nothing is kept of a notification either, once it is handled."""

@@ -11,7 +11,6 @@ import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +18,10 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
+from xla_lens import __version__
 from xla_lens.lsp.client import Client, client_of
 from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
+from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.protocol import Protocol
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
@@ -48,7 +49,7 @@ class XlaLensServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self) -> None:
-        super().__init__("xla-lens", version("xla-lens"), protocol_cls=Protocol, converter_factory=strict_converter)
+        super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
         self.client = Client()
         self.settings = Settings()
         self._published: dict[Path, set[str]] = {}
@@ -202,10 +203,11 @@ class XlaLensServer(LanguageServer):
 
     def _in_parts(self, token: lsp.ProgressToken | None, result: Any) -> Any:
         """A long list in parts, if the client takes them."""
-        if token is None or not isinstance(result, list) or len(result) <= _PART:
+        parts = result.json if isinstance(result, Plain) else result
+        if token is None or not isinstance(parts, list) or len(parts) <= _PART:
             return result
-        for first in range(0, len(result), _PART):
-            self.send_part(token, result[first : first + _PART])
+        for first in range(0, len(parts), _PART):
+            self.send_part(token, parts[first : first + _PART])
         return []
 
     def send_part(self, token: lsp.ProgressToken, part: Any) -> None:

@@ -1,4 +1,6 @@
-"""Looking rows up by columns of keys. NONE stands for a row that is not there, and for the cells of such a row."""
+"""Looking rows up, by columns of keys and by size. NONE stands for a row that is not there, and for the cells of such a
+row.
+"""
 
 import numpy as np
 
@@ -7,7 +9,7 @@ from xla_lens.syntax.columns import NONE, Column
 
 def taken(column: Column, rows: Column) -> Column:
     """The cells of some rows, NONE for the row NONE."""
-    return np.append(column, NONE)[rows]
+    return np.where(rows == NONE, NONE, column[rows]) if len(column) else np.full(np.shape(rows), NONE)
 
 
 def found(sorted_keys: Column, keys: Column) -> Column:

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.lookup import found, taken
 from xla_lens.model.sweep import Slots, sweep
 from xla_lens.syntax.columns import NONE, Column
 
@@ -110,6 +112,17 @@ def covering(dump: DumpSet, step: int, color: int) -> Column:
     is_live = (values.start_step[placed] <= step) & (step <= values.end_step[placed])
     live: Column = placed[is_live & (dump.allocations.color[values.allocation[placed]] == color)]
     return live
+
+
+def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:
+    """For each of some values whether it is live at the peak of its memory space."""
+    table = dump.values
+    spaces = [space for space in memory.spaces if space.peak_step is not None]
+    space = found(np.array([space.color for space in spaces], np.int64), table.color[values])
+    peak_step = taken(np.array([space.peak_step for space in spaces], np.int64), space)
+    is_live = (table.start_step[values] <= peak_step) & (peak_step <= table.end_step[values])
+    result: NDArray[np.bool_] = is_live & (space != NONE) & (table.live_range[values] != NONE)
+    return result
 
 
 def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:

@@ -247,10 +247,17 @@ def _in_stack_trace(dump: DumpSet, offset: int) -> Mention | None:
     if dump.live is None or row == NONE:
         return None
     start, end = int(table.name_start[row]), int(table.name_end[row])
-    name, brace, rest = dump.live.document.data[start:end].partition(b"{")
-    index = dump.index_number(brace + rest) if brace else NONE
-    target = meaning(dump, dump.name_number(name), index) if not brace or index != NONE else None
+    target = meaning(dump, *position_of(dump, dump.live.document.data[start:end]))
     return Mention(target, Role.STACK_TRACE, start, end) if target else None
+
+
+def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:
+    """The numbers of the name and the index that a text such as ``fusion.5{0}`` is. Without an index that is NONE; for
+    what is no position of the set the name is, too.
+    """
+    name, brace, rest = text.partition(b"{")
+    index = dump.index_number(brace + rest) if brace else NONE
+    return dump.name_number(name) if not brace or index != NONE else NONE, index
 
 
 def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:

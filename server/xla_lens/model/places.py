@@ -53,6 +53,15 @@ def used_value_place(dump: DumpSet, value: int) -> Place | None:
     return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
 
 
+def used_value_block(dump: DumpSet, member: Member, row: int) -> Place:
+    """A header among the used values, with the positions, uses and instruction below it."""
+    used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)
+    ends = [int(used.end[row]), int(used.instruction_end[row])]
+    ends += [int(dump.positions.end[positions[-1]])] if positions else []
+    ends += [int(dump.uses.end[uses[-1]])] if uses else []
+    return Place(member, int(used.start[row]), max(ends))
+
+
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
     """The header of an allocation."""
     if dump.assignment is None or allocation == NONE:

@@ -109,7 +109,9 @@ def parse_instruction(text: bytes) -> Instruction | None:
     )
 
 
-_NAME: Final = re.compile(rb"%([^\s{}()\[\]\",=%]+)")
+REFERENCE: Final = re.compile(rb"%([^\s{}()\[\]\",=%]+)")
+"""A name in an instruction's text."""
+
 _LONGEST_NAME: Final = 1024
 
 
@@ -120,7 +122,7 @@ def name_at(text: bytes, offset: int) -> Operand | None:
     strings, too; backend configurations do quote instructions.
     """
     start = text.rfind(b"%", max(0, offset - _LONGEST_NAME), offset + 1)
-    match = _NAME.match(text, start) if start >= 0 else None
+    match = REFERENCE.match(text, start) if start >= 0 else None
     return Operand(match[1], match.start(), match.end()) if match and offset <= match.end() else None
 
 
@@ -150,14 +152,16 @@ def byte_sizes(texts: Iterable[bytes]) -> Column:
 
 
 _MOST_BYTES: Final = 1 << 60
-_NESTING: Final = np.zeros(256, np.int8)
-_NESTING[list(b"([{")], _NESTING[list(b")]}")] = 1, -1
+NESTING: Final = np.zeros(256, np.int8)
+"""By how much a byte changes how deep in brackets the next one is."""
+
+NESTING[list(b"([{")], NESTING[list(b")]}")] = 1, -1
 
 
 def _leading_byte_size(text: bytes) -> int:
     if text.startswith(b"("):
         letters = np.frombuffer(text, np.uint8)
-        depth = _NESTING[letters].cumsum(dtype=np.int32)
+        depth = NESTING[letters].cumsum(dtype=np.int32)
         end = int((depth == 0).argmax())
         commas = int(np.count_nonzero((letters[:end] == ord(",")) & (depth[:end] == 1)))
         return 8 * (commas + 1 if end > 1 else 0) if depth[end] == 0 else NONE
@@ -233,7 +237,7 @@ def _operands(node: Node, text: bytes) -> Iterator[Operand]:
     operands = node.child_by_field_name("operands")
     for operand in operands.named_children if operands else ():
         name = operand.child_by_field_name("name")
-        if name:
+        if name and not name.is_missing:
             yield Operand(_bare(text[name.start_byte : name.end_byte]), name.start_byte, name.end_byte)
 
 

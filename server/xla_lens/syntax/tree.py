@@ -1,10 +1,10 @@
 """Bytes to trees. This package is the only one that knows of tree-sitter."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Final
 
-from tree_sitter import Language, Node, Parser, Point, Tree
+from tree_sitter import Language, Node, Parser, Point, Range, Tree
 
 import tree_sitter_xla_dump
 
@@ -45,6 +45,21 @@ def parse_file(data: bytes, is_cancelled: Callable[[], bool]) -> Tree:
 def parse_lines(data: bytes) -> Node:
     """The tree of a few lines of a dump. Every line is parsed as it would be within its file."""
     return Parser(XLA_DUMP).parse(data).root_node
+
+
+_ANYWHERE: Final = Point(0, 0)
+
+
+def parse_parts(data: bytes, parts: Iterable[tuple[int, int]]) -> Node:
+    """The tree of some parts of a dump, as if what lies between them were not there. Nodes have the bytes that they
+    have in the dump, but no lines. Takes as long as the parts are, however long the dump is.
+    """
+    parser = Parser(XLA_DUMP)
+    ranges = [Range(_ANYWHERE, _ANYWHERE, start, end) for start, end in parts if start < end]
+    if not ranges:
+        return parse_lines(b"")
+    parser.included_ranges = ranges
+    return parser.parse(data).root_node
 
 
 def parse_hlo(data: bytes) -> Node:

@@ -9,7 +9,7 @@ from xla_lens.features.hover.names import allocation_name, value_name
 from xla_lens.model.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import MemorySpace
+from xla_lens.model.memory import live_at_peak
 from xla_lens.model.padding import padding_of
 from xla_lens.syntax.columns import NONE, Column
 
@@ -36,7 +36,7 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
         offset=int(values.offset[value]) if slice_row != NONE else None,
         allocation=allocation_name(dump, allocation) if allocation != NONE else None,
         live_range=_live_range(dump, ending) if ending else None,
-        live_at_peak=_is_live_at_peak(dump, space, value),
+        live_at_peak=bool(live_at_peak(dump, analysis.memory, np.array([value]))[0]),
         peak_bytes=space.peak_live_bytes if space else 0,
         neighbours=tuple(value_name(dump, other) for other in _nearest(dump, value, sharing)),
         neighbour_count=len(sharing),
@@ -46,12 +46,6 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
         source_line=instruction.source_line if instruction else None,
         missing=dump.missing,
     )
-
-
-def _is_live_at_peak(dump: DumpSet, space: MemorySpace | None, value: int) -> bool:
-    if space is None or space.peak_step is None or dump.values.live_range[value] == NONE:
-        return False
-    return bool(dump.values.start_step[value] <= space.peak_step <= dump.values.end_step[value])
 
 
 def _live_range(dump: DumpSet, ending: Ending) -> LiveRangeFacts:

@@ -11,7 +11,17 @@ from typing import Any, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.requests import commands, content, diagnostics, documents, positions, suggestions, workspace
+from xla_lens.lsp.requests import (
+    commands,
+    content,
+    diagnostics,
+    documents,
+    hierarchy,
+    positions,
+    structure,
+    suggestions,
+    workspace,
+)
 from xla_lens.lsp.requests.context import Context
 
 
@@ -46,6 +56,12 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(positions.go_to_implementation),
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(positions.find_references),
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: Quick(positions.mark_highlights),
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: Quick(structure.widen_selections),
+    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: Quick(hierarchy.prepare_hierarchy),
+    lsp.CALL_HIERARCHY_INCOMING_CALLS: Slow(hierarchy.list_producers),
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS: Slow(hierarchy.list_consumers),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(structure.list_folds),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Quick(structure.colour_words),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
     lsp.TEXT_DOCUMENT_INLAY_HINT: Quick(documents.show_hints),
     lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),

@@ -1,7 +1,7 @@
 """Diagnostics for editors that ask for them: of a document, and of the workspace."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from lsprotocol import types as lsp
 
@@ -11,6 +11,9 @@ from xla_lens.lsp.session import DumpSetState
 
 if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
+
+_PART: Final = 100
+"""Files in one part of a result."""
 
 _Report: TypeAlias = lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport
 _WorkspaceReport: TypeAlias = lsp.WorkspaceFullDocumentDiagnosticReport | lsp.WorkspaceUnchangedDocumentDiagnosticReport
@@ -51,7 +54,13 @@ async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticP
     # Of what was closed since nothing is told any more.
     for uri in before.keys() - reports.keys():
         reports[uri] = lsp.WorkspaceFullDocumentDiagnosticReport(uri, [])
-    return lsp.WorkspaceDiagnosticReport(list(reports.values()))
+    found = list(reports.values())
+    if params.partial_result_token is None or len(found) <= _PART:
+        return lsp.WorkspaceDiagnosticReport(found)
+    for first in range(0, len(found), _PART):
+        part = lsp.WorkspaceDiagnosticReportPartialResult(found[first : first + _PART])
+        server.send_part(params.partial_result_token, part)
+    return lsp.WorkspaceDiagnosticReport([])
 
 
 def _of_set(server: "XlaLensServer", state: DumpSetState, before: dict[str, str]) -> Iterator[_WorkspaceReport]:

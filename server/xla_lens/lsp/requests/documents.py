@@ -1,14 +1,15 @@
 """Requests about a document as a whole, or about some lines of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import hints
-from xla_lens.features.links import LinkTarget, SourceLine, links
+from xla_lens.features.links import Link, SourceLine, links
 from xla_lens.features.symbols import document_symbols
+from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.sync import uri_of
 from xla_lens.render.links import link_tooltip
@@ -22,18 +23,17 @@ SYMBOL_LIMIT: Final = 1_000
 HINT_LIMIT: Final = 10_000
 """Hints of each kind in one answer, at most."""
 
-LINK_LIMIT: Final = 5_000
+LINK_LIMIT: Final = 2_000
 """Links of each kind, at most."""
 
 
-def list_symbols(
-    context: Context, _params: lsp.DocumentSymbolParams
-) -> Sequence[lsp.DocumentSymbol] | Sequence[lsp.SymbolInformation]:
+def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain:
     """The outline."""
     symbols = document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT)
     if context.client.has_nested_symbols:
-        return [context.convert.symbol(context.member, symbol) for symbol in symbols]
-    return [flat for symbol in symbols for flat in context.convert.flat_symbols(context.member, symbol, None)]
+        return Plain([context.convert.symbol(context.member, symbol) for symbol in symbols])
+    name = Path(context.member.label).name
+    return Plain([flat for symbol in symbols for flat in context.convert.flat_symbols(context.member, symbol, name)])
 
 
 def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
@@ -45,17 +45,20 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayH
     return [context.convert.hint(context.member, hint) for hint in found]
 
 
-def list_links(context: Context, _params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
+def list_links(context: Context, _params: lsp.DocumentLinkParams) -> Plain:
     """The links. Where those to sources lead is found when one is followed."""
     found = links(context.analysis.dump, context.member, LINK_LIMIT + 1)
-    return [_link(context, link.start, link.end, link.target) for link in context.cut(found, LINK_LIMIT, "links")]
+    return Plain([_link(context, link) for link in context.cut(found, LINK_LIMIT, "links")])
 
 
-def _link(context: Context, start: int, end: int, target: LinkTarget) -> lsp.DocumentLink:
-    place, tooltip = context.convert.range(context.member, start, end), link_tooltip(target)
-    if isinstance(target, SourceLine):
-        return lsp.DocumentLink(place, tooltip=tooltip, data={"path": target.path, "line": target.line})
-    return lsp.DocumentLink(place, context.convert.address(target.place), tooltip)
+def _link(context: Context, link: Link) -> Json:
+    found: Json = {
+        "range": context.convert.plain_range(context.member, link.start, link.end),
+        "tooltip": link_tooltip(link.target),
+    }
+    if isinstance(link.target, SourceLine):
+        return {**found, "data": {"path": link.target.path, "line": link.target.line}}
+    return {**found, "target": context.convert.address(link.target.place)}
 
 
 async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.DocumentLink:

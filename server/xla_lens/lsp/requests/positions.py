@@ -9,6 +9,7 @@ from xla_lens.features.highlight import HighlightKind, highlights
 from xla_lens.features.hover import hover
 from xla_lens.features.navigation import declaration, definition, implementation, type_definition
 from xla_lens.features.references import references, references_without_declaration
+from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import Context
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.mentions import Mention
@@ -19,7 +20,7 @@ from xla_lens.render.markdown import without_marks
 _Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
-HIGHLIGHT_LIMIT: Final = 1_000
+HIGHLIGHT_LIMIT: Final = 500
 """Words that are marked, at most: an editor asks at each move of the cursor."""
 
 _HIGHLIGHTS: Final = {
@@ -97,7 +98,7 @@ def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> li
     ]
 
 
-def find_references(context: Context, params: lsp.ReferenceParams) -> list[lsp.Location] | None:
+def find_references(context: Context, params: lsp.ReferenceParams) -> Plain | None:
     """All places that mention the same."""
     mention = context.mention(params.position)
     if mention is None:
@@ -105,4 +106,4 @@ def find_references(context: Context, params: lsp.ReferenceParams) -> list[lsp.L
     limit = context.settings.place_limit
     find = references if params.context.include_declaration else references_without_declaration
     places = context.cut(find(context.analysis.dump, mention.target, limit + 1), limit, "references")
-    return [context.convert.location(place) for place in places]
+    return context.convert.plain_locations(places)

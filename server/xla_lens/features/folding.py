@@ -1,0 +1,50 @@
+"""What can be folded in a file: its parts, allocations, used values and their lists, frames of the stack trace, and the
+tables of a report.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.blocks import BlockKind, blocks
+from xla_lens.model.lookup import biggest
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """The lines from that of byte `start` to that of byte `end` can be folded; there are at least two."""
+
+    start: int
+    end: int
+    kind: BlockKind
+
+
+def folds(member: Member, limit: int) -> list[Fold]:
+    """What can be folded, in the order of the text; where there is more than `limit`, what has the most lines. No two
+    share lines, but those that lie in each other.
+    """
+    found, line_starts = blocks(member, 0, len(member.document.data)), member.document.line_starts
+    first_line, last_line = (line_starts.searchsorted(place, "right") - 1 for place in (found.start, found.end))
+    is_shared = np.isin(last_line, _shared_lines(member)) & np.isin(found.kind, _BEFORE_HEADERS)
+    end = np.where(is_shared, line_starts[last_line] - 1, found.end)
+    lines = last_line - is_shared - first_line + 1
+    rows = np.flatnonzero(lines > 1)
+    rows = rows[biggest(lines[rows], limit)]
+    rows = rows[np.lexsort((-end[rows], found.start[rows]))]
+    columns = found.start[rows].tolist(), end[rows].tolist(), found.kind[rows].tolist()
+    return [Fold(start, end, _KINDS[kind]) for start, end, kind in zip(*columns, strict=True)]
+
+
+_KINDS: Final = tuple(BlockKind)
+_BEFORE_HEADERS: Final = (BlockKind.VALUE, BlockKind.INSTRUCTION)
+
+
+def _shared_lines(member: Member) -> Column:
+    """The lines in which the header of a value stands behind the instruction of the one before, as in 2024."""
+    document, starts = member.document, member.columns.used_values.start
+    before = np.frombuffer(document.data, np.uint8)[np.maximum(starts - 1, 0)]
+    lines: Column = document.line_starts.searchsorted(starts[before > ord("\r")], "right") - 1
+    return lines

@@ -1,0 +1,43 @@
+"""What an editor selects around a place, step by step: the word, the row, the list, the block, the part, the file."""
+
+from collections.abc import Iterator
+
+from xla_lens.model.blocks import blocks
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.excerpt import parts_at
+from xla_lens.syntax.nesting import enclosing
+
+
+def selection(member: Member, offset: int) -> list[tuple[int, int]]:
+    """The spans around a byte of a file, from the smallest on. Each lies within the next; the last is the whole file.
+    A place right behind a word counts as the word.
+    """
+    whole = (0, len(member.document.data))
+    spans = [span for span in _around(member, offset) if span[0] <= offset <= span[1] and span[0] < span[1]]
+    chain: list[tuple[int, int]] = []
+    for start, end in (*sorted(spans, key=lambda span: span[1] - span[0]), whole):
+        if not chain or (start <= chain[-1][0] and chain[-1][1] <= end and (start, end) != chain[-1]):
+            chain.append((start, end))
+    return chain
+
+
+def _around(member: Member, offset: int) -> Iterator[tuple[int, int]]:
+    data, used = member.document.data, member.columns.used_values
+    row = int(used.start.searchsorted(offset, "right")) - 1
+    start, end = (int(column[row]) if row >= 0 else NONE for column in (used.instruction_start, used.instruction_end))
+    if start != NONE and start <= offset <= end:
+        yield from _within(data, start, end, offset)
+    else:
+        parts = parts_at(data, member.columns, offset)
+        yield from ((part.start, part.end) for part in parts)
+        if parts and parts[0].kind == "shape":
+            yield from _within(data, parts[0].start, parts[0].end, offset)
+    around = blocks(member, offset, offset)
+    yield from zip(around.start.tolist(), around.end.tolist(), strict=True)
+
+
+def _within(data: bytes, start: int, end: int, offset: int) -> Iterator[tuple[int, int]]:
+    yield start, end
+    spans = enclosing(data[start:end], offset - start)
+    yield from ((start + span_start, start + span_end) for span_start, span_end in spans)

@@ -1,0 +1,168 @@
+"""What the words of a dump are, for colours: names, numbers, shapes, and the words of the format itself.
+
+Besides what the syntax tells, a name tells whether it means a value, whether that is defined there, and whether it is
+live at the peak of its memory space.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import Member
+from xla_lens.model.memory import live_at_peak
+from xla_lens.model.named_values import named_values
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.excerpt import Part, leaves
+
+
+class TokenType(Enum):
+    """What a word is."""
+
+    SECTION = auto()
+    """The header of a part of the dump."""
+    KEYWORD = auto()
+    """A word that says what follows in the line or below: ``allocation``, ``uses:``."""
+    PROPERTY = auto()
+    """The name of a number or of another attribute: ``size``, ``op_name``."""
+    ALLOCATION = auto()
+    """The index of an allocation."""
+    VALUE = auto()
+    """A name that means a value, with the index that is attached to it."""
+    INSTRUCTION = auto()
+    """A name that means no value."""
+    STEP = auto()
+    NUMBER = auto()
+    """An id, a size, an offset, an index standing alone."""
+    SHAPE = auto()
+    OPCODE = auto()
+    KIND = auto()
+    """What an allocation is for; that a value is a phi."""
+    STRING = auto()
+    """Any text: the frames of the stack trace, strings of an instruction, the name of a file."""
+    COMMENT = auto()
+    """What is not for programs: the headers of a report's columns."""
+
+
+class Token(NamedTuple):
+    """A word, from byte `start` to `end`. `is_definition` tells that the value, allocation or instruction is defined
+    there; `is_live_at_peak` that the value is live at the peak of its memory space.
+    """
+
+    # A screen has thousands: a dataclass takes more than twice as long to make.
+
+    start: int
+    end: int
+    type: TokenType
+    is_definition: bool = False
+    is_live_at_peak: bool = False
+
+
+def tokens(analysis: Analysis, member: Member, start: int, end: int, limit: int) -> list[Token]:
+    """The words of a file that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the end
+    of a line. Of a long instruction only the first part is looked at.
+    """
+    found: list[Token] = []
+    document = member.document
+    if not member.columns.has_rows():
+        return found
+    row, last = document.row(start), document.row(end)
+    while row <= last and len(found) < limit:
+        lines_end = document.line_span(min(row + _LINES - 1, last))[1]
+        found += _between(analysis, member, max(start, document.line_span(row)[0]), min(end, lines_end))
+        row += _LINES
+    return found[:limit]
+
+
+_LINES: Final = 256
+"""How many lines are looked at in one go: a limit may make the rest needless."""
+
+
+def _between(analysis: Analysis, member: Member, start: int, end: int) -> Iterator[Token]:
+    data = member.document.data
+    parts = leaves(data, member.columns, start, end)
+    meanings = _meanings(analysis, member, [part for part in parts if part.kind in _NAMES])
+    for kind, part_start, part_end in parts:
+        is_value, is_definition, is_live_at_peak = next(meanings) if kind in _NAMES else _NOTHING
+        token_type = TokenType.VALUE if is_value else _TYPES.get(kind)
+        if token_type is None:
+            continue
+        spans = [(part_start, part_end)]
+        if kind in _OVER_LINES and any(data.find(line_end, part_start, part_end) >= 0 for line_end in (b"\n", b"\r")):
+            spans = [piece.span() for piece in _PIECE.finditer(data, part_start, part_end)]
+        for token_start, token_end in spans:
+            if start < token_end and token_start < end:
+                yield Token(token_start, token_end, token_type, is_definition, is_live_at_peak)
+
+
+def _meanings(analysis: Analysis, member: Member, names: list[Part]) -> Iterator[tuple[bool, bool, bool]]:
+    """For each name whether it means a value, is defined there, and is live at the peak."""
+    starts, ends = np.array([(name.start, name.end) for name in names], np.int64).reshape(-1, 2).T
+    named = named_values(analysis.dump, member, starts, ends)
+    is_value = named.value != NONE
+    is_live = np.zeros(len(names), np.bool_)
+    is_live[is_value] = live_at_peak(analysis.dump, analysis.memory, named.value[is_value])
+    return zip(is_value.tolist(), named.is_definition.tolist(), is_live.tolist(), strict=True)
+
+
+_NOTHING: Final = (False, False, False)
+_NAMES: Final = frozenset(("name", "frame_name", "allocation_index"))
+"""What may mean something in the dump."""
+
+_OVER_LINES: Final = frozenset(("frame_name", "string", "shape"))
+_PIECE: Final = re.compile(rb"[^\r\n]+")
+
+_WORDS: Final = {
+    TokenType.SECTION: (
+        "BufferAssignment",
+        "Used values",
+        "HloLiveRange",
+        "InstructionSequence",
+        "BufferLiveRange",
+        "Live ranges at",
+        "peak",
+        "Stack trace breakdown for peak usage",
+        "Total bytes used",
+        "Total bytes",
+        "Memory Space",
+        "Allocations sorted by size",
+        "Allocations sorted by size with their values",
+        "*** Begin",
+        "*** End",
+        "***",
+    ),
+    TokenType.KEYWORD: (
+        "allocation",
+        "value",
+        "positions",
+        "uses",
+        "none",
+        "from instruction",
+        "reused by buffers of a different color",
+        "The rest",
+    ),
+    TokenType.PROPERTY: (
+        *("max", "size", "offset", "color", "page", "parameter", "shape", "at ShapeIndex", "output shape is"),
+        *("operand", "bytes", "cumulative", "total", "current", "remaining"),
+    ),
+}
+_KINDS: Final = {
+    TokenType.PROPERTY: ("key",),
+    TokenType.ALLOCATION: ("allocation_index",),
+    TokenType.INSTRUCTION: ("name",),
+    TokenType.STEP: ("step",),
+    TokenType.NUMBER: ("value_id", "integer", "grouped_integer", "human_size", "percent", "address", "index"),
+    TokenType.SHAPE: ("shape", "shapes"),
+    TokenType.OPCODE: ("opcode",),
+    TokenType.KIND: ("kind", "phi"),
+    TokenType.STRING: ("frame_name", "string", "space_name", "filename"),
+    TokenType.COMMENT: ("columns", "rule", "unavailable"),
+}
+_TYPES: Final = {
+    **{f'"{word}"': token_type for token_type, words in _WORDS.items() for word in words},
+    **{kind: token_type for token_type, kinds in _KINDS.items() for kind in kinds},
+}
+"""By the kind of a part what it is."""

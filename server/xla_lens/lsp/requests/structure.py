@@ -1,0 +1,87 @@
+"""Requests about how a document is built: what can be folded, what surrounds a place, what its words are."""
+
+from typing import Final
+
+from lsprotocol import types as lsp
+
+from xla_lens.features.folding import folds
+from xla_lens.features.selection import selection
+from xla_lens.features.tokens import TokenType, tokens
+from xla_lens.lsp.methods import TOKEN_TYPES
+from xla_lens.lsp.plain import Plain
+from xla_lens.lsp.requests.context import Context
+
+FOLD_LIMIT: Final = 5_000
+"""What can be folded, at most, where the editor does not set a limit."""
+
+TOKEN_LIMIT: Final = 20_000
+"""Words in one answer, at most."""
+
+POSITION_LIMIT: Final = 1_000
+"""Cursors in one request, at most."""
+
+
+def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
+    """What can be folded, the biggest first if it is too much."""
+    limit = context.client.folding_limit or FOLD_LIMIT
+    found = folds(context.member, min(limit, FOLD_LIMIT))
+    starts = context.convert.rows(context.member, [fold.start for fold in found])
+    ends = context.convert.rows(context.member, [fold.end for fold in found])
+    return Plain(
+        [
+            {"startLine": start, "endLine": end, "kind": lsp.FoldingRangeKind.Region.value}
+            for start, end in zip(starts, ends, strict=True)
+            if start < end
+        ]
+    )
+
+
+def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> list[lsp.SelectionRange]:
+    """What surrounds each of some places, from the word to the whole file."""
+    return [_widen(context, position) for position in params.positions[:POSITION_LIMIT]]
+
+
+def _widen(context: Context, position: lsp.Position) -> lsp.SelectionRange:
+    found: lsp.SelectionRange | None = None
+    for start, end in reversed(selection(context.member, context.offset(position))):
+        found = lsp.SelectionRange(context.convert.range(context.member, start, end), found)
+    return found or lsp.SelectionRange(lsp.Range(position, position))
+
+
+def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
+    """The words of some lines with what they are."""
+    start, end = context.offset(params.range.start), context.offset(params.range.end)
+    found = context.cut(
+        tokens(context.analysis, context.member, start, end, TOKEN_LIMIT + 1), TOKEN_LIMIT, "words with colours"
+    )
+    data: list[int] = []
+    row, column = 0, 0
+    spans = context.convert.columns(context.member, [(token.start, token.end) for token in found])
+    for token, (token_row, first, last) in zip(found, spans, strict=True):
+        modifiers = _IS_DEFINITION * token.is_definition | _IS_LIVE_AT_PEAK * token.is_live_at_peak
+        before = column if token_row == row else 0
+        data += (token_row - row, first - before, last - first, _TYPES[token.type], modifiers)
+        row, column = token_row, first
+    return lsp.SemanticTokens(data)
+
+
+_IS_DEFINITION: Final = 1
+_IS_LIVE_AT_PEAK: Final = 2
+_TYPES: Final = {
+    kind: TOKEN_TYPES.index(shown)
+    for kind, shown in {
+        TokenType.SECTION: lsp.SemanticTokenTypes.Namespace,
+        TokenType.KEYWORD: lsp.SemanticTokenTypes.Keyword,
+        TokenType.PROPERTY: lsp.SemanticTokenTypes.Property,
+        TokenType.ALLOCATION: lsp.SemanticTokenTypes.Class,
+        TokenType.VALUE: lsp.SemanticTokenTypes.Variable,
+        TokenType.INSTRUCTION: lsp.SemanticTokenTypes.Function,
+        TokenType.STEP: lsp.SemanticTokenTypes.Number,
+        TokenType.NUMBER: lsp.SemanticTokenTypes.Number,
+        TokenType.SHAPE: lsp.SemanticTokenTypes.Type,
+        TokenType.OPCODE: lsp.SemanticTokenTypes.Macro,
+        TokenType.KIND: lsp.SemanticTokenTypes.EnumMember,
+        TokenType.STRING: lsp.SemanticTokenTypes.String,
+        TokenType.COMMENT: lsp.SemanticTokenTypes.Comment,
+    }.items()
+}

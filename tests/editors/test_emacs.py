@@ -1,0 +1,247 @@
+"""Emacs with eglot, as README.md tells to set it up, over dumps in three files and in one."""
+
+import re
+from typing import Any
+
+from editors.driving import Dump, wait_for
+from editors.emacs import Emacs
+
+
+def _hover(emacs: Emacs, line: str, word: str) -> list[str]:
+    """What `M-x eldoc` shows, by lines, after a check that it is what the server answered."""
+    emacs.go_to(line, word)
+    emacs.command("eldoc")
+
+    def last_answer() -> str:
+        hover = emacs.home.answers("textDocument/hover")[-1]
+        return hover["contents"]["value"] if hover else ""
+
+    # If nothing shows it, its buffer has another name.
+    buffer = '(or (get-buffer "*eldoc*") " *eldoc*")'
+    return wait_for(lambda: emacs.text(buffer), lambda text: text and text == last_answer()).split("\n")
+
+
+def test_the_language_is_told(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    (opened,) = emacs.home.sent("textDocument/didOpen")
+    assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
+
+
+def test_hover_in_three_files(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    shown = _hover(emacs, "    dot{}:35-37", "dot")
+    assert shown[0] == "dot (value 244) · 1.53 MiB"
+    assert "- op_name jit(train_step)/transpose(jvp())/transpose" in shown
+
+
+def test_hover_in_one_file(emacs: Emacs, single: Dump) -> None:
+    emacs.open(single.file("buffer-assignment"))
+    shown = _hover(emacs, "    cublas-gemm.1{}:4-5", "gemm")
+    assert shown[0] == "cublas-gemm.1 (value 4) · 4.0 KiB"
+    assert "- made by custom-call" in shown
+
+
+def test_what_is_at_the_cursor_is_told_at_rest(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    told = wait_for(lambda: emacs.lisp('(or (current-message) "")'), lambda text: "value 244" in text)
+    assert told.startswith("dot (value 244) · 1.53 MiB")
+
+
+def test_jumps_across_files(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    start = emacs.here()
+    emacs.type("\033.")
+    definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
+    wait_for(emacs.here, lambda here: here == definition)
+    # The same server serves the other file, too.
+    emacs.wait_for_server()
+    assert len(emacs.home.sent("initialize")) == 1
+    emacs.type("\033,")
+    wait_for(emacs.here, lambda here: here == start)
+
+
+def test_the_row_in_the_allocation_is_the_declaration(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("eglot-find-declaration")
+    # Eglot lists even a single one.
+    name, row = wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n")
+    assert name.endswith("optimizations-buffer-assignment.txt")
+    assert row == "84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
+
+
+def test_jumps_in_one_file(emacs: Emacs, single: Dump) -> None:
+    emacs.open(single.file("buffer-assignment"))
+    emacs.go_to("  cublas-gemm.1, operand 0", "operand")
+    emacs.type("\033.")
+    wait_for(emacs.here, lambda here: here == ("buffer-assignment.txt", "<5 fusion @0>", "<5 fusion @0>"))
+
+
+def _references(emacs: Emacs, line: str, word: str) -> dict[str, list[str]]:
+    """What `M-?` lists, as `row: text`, by the ends of the files' names."""
+    emacs.go_to(line, word)
+    emacs.type("\033?")
+    found: dict[str, list[str]] = {}
+    for entry in wait_for(lambda: emacs.text('"*xref*"')).strip().split("\n"):
+        if entry.startswith("/"):
+            rows = found[entry.rpartition("optimizations-")[2]] = []
+        else:
+            rows.append(entry)
+    return {name: sorted(rows) for name, rows in found.items()}
+
+
+def test_references_across_files(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    found = _references(emacs, "    dot{}:35-37", "dot")
+    found["buffer-assignment-values.txt"][3] = found["buffer-assignment-values.txt"][3].partition(" = ")[0]
+    assert found == {
+        "buffer-assignment.txt": ["84:  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"],
+        "buffer-assignment-values.txt": [
+            "280: <244 dot @0>",
+            "282:   dot",
+            "284:   multiply_subtract_fusion.5, operand 1",
+            "292:  from instruction: %multiply_subtract_fusion.5",
+        ],
+        "live-range.txt": [
+            "38:     35:dot",
+            "67:     dot{}:35-37",
+            "85:     dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+        ],
+    }
+
+
+def test_references_in_one_file(emacs: Emacs, single: Dump) -> None:
+    emacs.open(single.file("buffer-assignment"))
+    (rows,) = _references(emacs, "    fusion{}:3-4", "fusion").values()
+    assert [int(row.partition(":")[0]) for row in rows] == [12, 48, 49, 51, 53, 62, 72]
+
+
+def _findings(emacs: Emacs) -> list[str]:
+    """What Flymake has found in the file that is shown, as `row: text`."""
+    return emacs.lisp("""
+        (vconcat
+         (mapcar (lambda (it)
+                   (format "%d: %s" (line-number-at-pos (flymake-diagnostic-beg it)) (flymake-diagnostic-text it)))
+                 (flymake-diagnostics)))""")
+
+
+def test_an_edit_is_checked(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    (before,) = wait_for(lambda: _findings(emacs))
+    assert re.match(r"84: .*This is not the peak: 3\.96 MiB .* 4\.21 MiB at step 36", before)
+    emacs.go_to("    dot{}:35-37", "37")
+    emacs.type("\033d47")
+    (found,) = wait_for(lambda: _findings(emacs), lambda found: found and before not in found)
+    assert re.match(r"67: .*dot\{\} is live from step 35 to 47, but the steps are 0 to 40\.", found)
+    # The word that came, and the one that went.
+    emacs.type("\x1f\x1f")
+    wait_for(lambda: _findings(emacs), lambda found: found == [before])
+
+
+def test_an_edit_of_one_file_is_checked(emacs: Emacs, single: Dump) -> None:
+    emacs.open(single.file("buffer-assignment"))
+    emacs.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
+    emacs.type("64")
+    # 640 bytes further than it may be.
+    found = wait_for(lambda: _findings(emacs), lambda found: any(" bytes 640 to " in each for each in found))
+    assert [each.partition(":")[0] for each in found] == ["12"]
+
+
+def _outline(emacs: Emacs) -> dict[str, Any]:
+    """The menu that imenu makes of the outline: the rows of its entries by name, with what is below them."""
+    return emacs.lisp("""
+        (cl-labels ((rows (entries)
+                      (mapcar (lambda (entry)
+                                (cons (substring-no-properties (car entry))
+                                      (if (consp (cdr entry)) (rows (cdr entry)) (line-number-at-pos (cdr entry)))))
+                              entries)))
+          (rows (remove imenu--rescan-item (imenu--make-index-alist))))""")
+
+
+def test_the_outline(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    outline = _outline(emacs)
+    # Eglot has a menu for each kind of symbols.
+    assert outline["Namespace"] == {
+        "HloLiveRange (max 40)": {
+            "InstructionSequence": 2,
+            "BufferLiveRange": 43,
+            "Live ranges at 37 (peak)": 84,
+            "Stack trace breakdown for peak usage: 5 763 116 bytes": 97,
+        }
+    }
+    assert outline["Variable"]["HloLiveRange (max 40)::Live ranges at 37 (peak)"]["multiply_subtract_fusion.5{}"] == 86
+
+
+def test_the_outline_of_one_file(emacs: Emacs, single: Dump) -> None:
+    emacs.open(single.file("buffer-assignment"))
+    outline = _outline(emacs)
+    assert outline["Array"] == {
+        "BufferAssignment": {f"allocation {index}": row for index, row in enumerate([2, 4, 6, 9, 11])}
+    }
+    assert outline["Variable"]["Used values"] == {
+        "param": 17,
+        "param.1": 23,
+        "negate.0": 31,
+        "tuple{}": 38,
+        "cublas-gemm.1": 43,
+        "fusion": 49,
+    }
+
+
+def _shown(emacs: Emacs) -> list[str]:
+    """The lines that are not hidden."""
+    return emacs.lisp("""
+        (save-excursion
+          (goto-char (point-min))
+          (let (shown)
+            (while (not (eobp))
+              (unless (invisible-p (point))
+                (push (buffer-substring-no-properties (point) (line-end-position)) shown))
+              (forward-line))
+            (vconcat (nreverse shown))))""")
+
+
+def test_folds(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("buffer-assignment"))
+    emacs.go_to("allocation 9: size 4, page 0, maybe-live-out:", "allocation")
+    before = _shown(emacs)
+    assert before == emacs.lines()[:-1]
+    emacs.type("\t")
+    hidden = " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]"
+    wait_for(lambda: _shown(emacs), lambda shown: shown == [line for line in before if line != hidden])
+
+
+def test_highlights(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    rows = wait_for(
+        lambda: emacs.lisp("(vconcat (mapcar (lambda (it) (line-number-at-pos (overlay-start it))) eglot--highlights))")
+    )
+    assert sorted(rows) == [38, 67, 85]
+
+
+def test_symbols_of_the_workspace(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("xref-find-apropos")
+    emacs.type("multiply_tanh\r")
+    assert "multiply_tanh_fusion.1" in wait_for(lambda: emacs.text('"*xref*"'))
+
+
+def test_implementation(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("    dot{}:35-37", "dot")
+    emacs.command("eglot-find-implementation")
+    # Eglot lists even a single one.
+    assert "38:     35:dot" in wait_for(lambda: emacs.text('"*xref*"')).split("\n")
+
+
+def test_actions(emacs: Emacs, split: Dump) -> None:
+    emacs.open(split.file("live-range"))
+    emacs.go_to("  Live ranges at 37 (peak):", "Live")
+    wait_for(lambda: emacs.lisp("(length (flymake-diagnostics))"))
+    titles = emacs.lisp("(mapcar (lambda (it) (plist-get it :title)) (eglot-code-actions (point) (line-end-position)))")
+    assert "Explain peak-understated" in titles

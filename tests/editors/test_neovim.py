@@ -1,0 +1,242 @@
+"""Neovim, as README.md tells to set it up, over dumps in three files and in one."""
+
+from editors.driving import Dump, wait_for
+from editors.neovim import Neovim
+
+
+def _hover(neovim: Neovim, line: str, word: str) -> list[str]:
+    """What `K` shows, after a check that it is what the server answered."""
+    neovim.go_to(line, word)
+    neovim.keys("K")
+    shown = neovim.float()
+    assert shown == neovim.home.answers("textDocument/hover")[-1]["contents"]["value"].split("\n")
+    return shown
+
+
+def test_columns_are_counted_in_bytes(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    (request,) = neovim.home.sent("initialize")
+    assert request["params"]["capabilities"]["general"]["positionEncodings"][0] == "utf-8"
+    assert neovim.lua("return vim.lsp.get_clients()[1].offset_encoding") == "utf-8"
+    (opened,) = neovim.home.sent("textDocument/didOpen")
+    assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
+
+
+def test_hover_in_three_files(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    shown = _hover(neovim, "    dot{}:35-37", "dot")
+    assert shown[0] == "`dot` (value 244) · **1.53 MiB**"
+    assert "- op_name `jit(train_step)/transpose(jvp())/transpose`" in shown
+    shown = _hover(neovim, "  Live ranges at 37 (peak):", "37")
+    assert shown[0] == "**Printed peak**: 5.50 MiB at step 37"
+    assert "| 0 (default) | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB | 4.22 MiB |" in shown
+
+
+def test_hover_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    shown = _hover(neovim, "    cublas-gemm.1{}:4-5", "gemm")
+    assert shown[0] == "`cublas-gemm.1` (value 4) · **4.0 KiB**"
+    assert "- made by `custom-call`" in shown
+
+
+def test_jumps_across_files(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    neovim.go_to("    dot{}:35-37", "dot")
+    start = neovim.here()
+    neovim.keys("<C-]>")
+    definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
+    wait_for(neovim.here, lambda here: here == definition)
+    # The same server serves the other file, too.
+    neovim.wait_for_server()
+    assert len(neovim.home.sent("initialize")) == 1
+    neovim.lua("vim.lsp.buf.declaration() return true")
+    row = " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}"
+    wait_for(neovim.here, lambda here: here == ("buffer-assignment.txt", row, row[8:]))
+    neovim.lua("vim.lsp.buf.type_definition() return true")
+    header = "allocation 29: size 1869824, page 0, preallocated-temp:"
+    wait_for(neovim.here, lambda here: here == ("buffer-assignment.txt", header, header))
+    neovim.keys("3<C-t>")
+    wait_for(neovim.here, lambda here: here == start)
+
+
+def test_jumps_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    neovim.go_to("  cublas-gemm.1, operand 0", "operand")
+    neovim.keys("<C-]>")
+    wait_for(neovim.here, lambda here: here == ("buffer-assignment.txt", "<5 fusion @0>", "<5 fusion @0>"))
+    neovim.keys("<C-]>")
+    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}"
+    wait_for(neovim.here, lambda here: here[1] == row)
+
+
+def test_references_fill_the_quickfix_list(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    neovim.go_to("    dot{}:35-37", "dot")
+    neovim.keys("grr")
+    found = neovim.quickfix()
+    found[3] = found[3].partition(" = ")[0]
+    assert found == [
+        "buffer-assignment-values.txt:280:1 <244 dot @0>",
+        "buffer-assignment-values.txt:282:3   dot",
+        "buffer-assignment-values.txt:284:3   multiply_subtract_fusion.5, operand 1",
+        "buffer-assignment-values.txt:292:92  from instruction: %multiply_subtract_fusion.5",
+        "buffer-assignment.txt:84:9  value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
+        "live-range.txt:38:8     35:dot",
+        "live-range.txt:67:5     dot{}:35-37",
+        "live-range.txt:85:5     dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+    ]
+
+
+def test_references_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    neovim.go_to("    fusion{}:3-4", "fusion")
+    neovim.keys("grr")
+    places = [entry.split(" ")[0] for entry in neovim.quickfix()]
+    assert places == [
+        f"buffer-assignment.txt:{place}" for place in ["12:9", "48:82", "49:1", "51:3", "53:3", "62:7", "72:5"]
+    ]
+
+
+def test_the_outline(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    neovim.keys("gO")
+    assert neovim.location_list()[:4] == [
+        "live-range.txt:1:1 [Namespace] HloLiveRange (max 40)",
+        "live-range.txt:2:3 [Namespace] InstructionSequence",
+        "live-range.txt:43:3 [Namespace] BufferLiveRange",
+        "live-range.txt:84:3 [Namespace] Live ranges at 37 (peak)",
+    ]
+
+
+def test_the_outline_of_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    neovim.keys("gO")
+    outline = neovim.location_list()
+    assert outline[10:15] == [
+        "buffer-assignment.txt:11:1 [Array] allocation 4",
+        "buffer-assignment.txt:12:2 [Variable] fusion",
+        "buffer-assignment.txt:16:1 [Namespace] Used values",
+        "buffer-assignment.txt:17:1 [Variable] param",
+        "buffer-assignment.txt:23:1 [Variable] param.1",
+    ]
+
+
+def _findings(neovim: Neovim) -> list[str]:
+    """The diagnostics as `row:column code: message`, those of the file that is shown."""
+    return neovim.lua("""
+        local found = {}
+        for _, d in ipairs(vim.diagnostic.get(0)) do
+          table.insert(found, ("%d:%d %s: %s"):format(d.lnum + 1, d.col + 1, d.code, d.message))
+        end
+        return found""")
+
+
+def test_an_edit_is_checked(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    before = wait_for(lambda: _findings(neovim))
+    assert [finding.split(":")[:2] for finding in before] == [["84", "3 peak-understated"]]
+    neovim.go_to("    dot{}:35-37", "37")
+    neovim.keys("cw47<Esc>")
+    after = wait_for(lambda: _findings(neovim), lambda found: found != before)
+    assert after == ["67:5 invalid-live-range: dot{} is live from step 35 to 47, but the steps are 0 to 40."]
+    neovim.go_to("    dot{}:35-47", "dot")
+    neovim.keys("<C-w>d")
+    assert "is live from step 35 to 47" in neovim.float()[1]
+    assert wait_for(neovim.screen, lambda rows: any(row.startswith("E     dot{}:35-47") for row in rows))
+    neovim.keys("u")
+    wait_for(lambda: _findings(neovim), lambda found: found == before)
+
+
+def test_an_edit_of_one_file_is_checked(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    neovim.go_to(" value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}", "0): f32")
+    neovim.keys("s64<Esc>")
+    found = wait_for(lambda: _findings(neovim), lambda found: any("slice-out-of-bounds" in each for each in found))
+    assert [each[:48] for each in found] == ["12:2 slice-out-of-bounds: fusion takes bytes 64 "]
+
+
+def test_hints_stand_beside_the_text(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("live-range"))
+    wait_for(neovim.screen, lambda rows: "      0:params_0__0_.1 2.43 MiB live" in rows)
+    neovim.go_to("    36:ynn_fusion.1", "36")
+    rows = neovim.screen()
+    assert "      36:ynn_fusion.1 4.21 MiB live ◀ peak" in rows
+    neovim.go_to("  Live ranges at 37 (peak):", "Live")
+    assert "I   Live ranges at 37 (peak): true peak of default: 4.21 MiB at step 36 (here 3.96 MiB)" in neovim.screen()
+    labels = neovim.lua("""
+        return vim.tbl_map(function(h) return { h.inlay_hint.position.line + 1, h.inlay_hint.label } end,
+          vim.lsp.inlay_hint.get({ bufnr = 0 }))""")
+    assert len(labels) == 40 + 40 + 1
+    assert [66, "256.0 KiB"] in labels
+
+
+def test_hints_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    row = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0} live 3-4"
+    wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
+
+
+def _folded(neovim: Neovim, line: str) -> list[str]:
+    """The lines in the closed fold around a line, after `zM`, `zO` and `zc` there."""
+    wait_for(lambda: neovim.lua("return vim.fn.foldlevel(2)"))
+    neovim.go_to(line, line.strip())
+    neovim.keys("zMzOzc")
+    first, last = neovim.lua("return { vim.fn.foldclosed('.'), vim.fn.foldclosedend('.') }")
+    return neovim.lines()[first - 1 : last]
+
+
+def test_folds(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("buffer-assignment"))
+    assert _folded(neovim, "allocation 9: size 4, page 0, maybe-live-out:") == [
+        "allocation 9: size 4, page 0, maybe-live-out:",
+        " value: <259 reduce_multiply_fusion @0> (size=4,offset=0): f32[]",
+    ]
+
+
+def test_folds_in_one_file(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    peak = _folded(neovim, "  Live ranges at 5 (peak):")
+    assert [line.partition(":")[0].strip() for line in peak] == [
+        "Live ranges at 5 (peak)",
+        "param",
+        "param.1",
+        "negate.0",
+        "cublas-gemm.1",
+    ]
+
+
+def test_colours_from_the_grammar(neovim: Neovim, split: Dump) -> None:
+    neovim.open(split.file("buffer-assignment"))
+    assert neovim.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
+    header = "allocation 2: size 401408, page 0, parameter 6, shape |f32[128,784]| at ShapeIndex {}:"
+    row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0}"
+    for line, word, capture in [
+        (header, "allocation", "xla_dump keyword"),
+        (header, "401408", "xla_dump number"),
+        (header, "f32", "hlo type"),
+        (header, "784", "hlo number"),
+        (row, "222", "xla_dump label"),
+        (row, "x.1", "xla_dump variable"),
+        ("allocation 29: size 1869824, page 0, preallocated-temp:", "preallocated", "xla_dump attribute"),
+    ]:
+        neovim.go_to(line, word)
+        captures = neovim.lua("""
+            return vim.tbl_map(function(c) return c.lang .. " " .. c.capture end, vim.inspect_pos().treesitter)""")
+        assert captures[-1] == capture, (line, word)
+
+
+def test_colours_of_an_instruction(neovim: Neovim, single: Dump) -> None:
+    neovim.open(single.file("buffer-assignment"))
+    line = " from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)"
+    neovim.go_to(line, "tuple(f32")
+    captures = neovim.lua("return vim.inspect_pos().treesitter")
+    assert [(each["lang"], each["capture"]) for each in captures][-1] == ("hlo", "function")
+
+
+def test_no_grammars_are_needed(neovim: Neovim, split: Dump) -> None:
+    (neovim.home.folder / ".local" / "share" / "nvim").unlink()
+    neovim.open(split.file("buffer-assignment"))
+    row = " value: <222 x.1 @0> (size=401408,offset=0): f32[128,784]{1,0} live 0-40"
+    wait_for(neovim.screen, lambda rows: any(each.endswith(row) for each in rows))
+    assert not neovim.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
+    assert neovim.lua("return vim.v.errmsg .. vim.api.nvim_exec2('messages', { output = true }).output") == ""

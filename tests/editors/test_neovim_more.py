@@ -1,0 +1,134 @@
+"""What else Neovim can ask the server: with a key, with a function, or not at all."""
+
+from typing import Any
+
+from editors.driving import Dump, wait_for
+from editors.neovim import Neovim
+
+
+def _open(neovim: Neovim, dump: Dump) -> None:
+    neovim.open(dump.file("live-range"))
+    neovim.go_to("    dot{}:35-37", "dot")
+
+
+def _ask(neovim: Neovim, method: str, params: str) -> Any:
+    """What the server answers to a request that Neovim has no function for."""
+    answer = neovim.lua(f"return vim.lsp.get_clients()[1]:request_sync('{method}', {params}, 20000, 0)")
+    assert "error" not in answer
+    return answer["result"]
+
+
+def test_highlights(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.lua("vim.lsp.buf.document_highlight() return true")
+    rows = wait_for(
+        lambda: neovim.lua("""
+            local rows = {}
+            for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true })) do
+              if (mark[4].hl_group or ""):find("^LspReference") then table.insert(rows, mark[2] + 1) end
+            end
+            return rows""")
+    )
+    assert sorted(set(rows)) == [38, 67, 85]
+
+
+def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.lua("vim.lsp.buf.workspace_symbol('multiply_tanh') return true")
+    assert [entry.partition(" (")[0] for entry in neovim.quickfix()] == [
+        "buffer-assignment.txt:72:14 [Variable] multiply_tanh_fusion.1",
+        "buffer-assignment.txt:75:14 [Variable] multiply_tanh_fusion",
+    ]
+
+
+def test_the_step_is_the_implementation(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.keys("gri")
+    wait_for(neovim.here, lambda here: here == ("live-range.txt", "    35:dot", "dot"))
+
+
+def test_makers_call_and_readers_are_called(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.lua("vim.lsp.buf.incoming_calls() return true")
+    assert neovim.quickfix() == [
+        "buffer-assignment-values.txt:125:3 x.1",
+        "buffer-assignment-values.txt:277:3 multiply_add_fusion",
+    ]
+    neovim.go_to("    dot{}:35-37", "dot")
+    neovim.lua("vim.fn.setqflist({}) vim.lsp.buf.outgoing_calls() return true")
+    assert neovim.quickfix() == ["buffer-assignment-values.txt:284:3 multiply_subtract_fusion.5"]
+
+
+def _unknown_commands(neovim: Neovim, commands: list[str]) -> set[str]:
+    """Those that the server cannot run; Neovim has none."""
+    known = neovim.lua("return vim.lsp.get_clients()[1].server_capabilities.executeCommandProvider.commands")
+    return set(commands) - set(known)
+
+
+def test_lenses(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.lua("vim.lsp.codelens.refresh({ bufnr = 0 }) return true")
+    wait_for(neovim.screen, lambda rows: any(row.endswith(" show what is live here: 3.96 MiB") for row in rows))
+    lenses = neovim.lua("return vim.tbl_map(function(lens) return lens.command.command end, vim.lsp.codelens.get(0))")
+    assert not _unknown_commands(neovim, lenses)
+
+
+def test_links(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    links = _ask(neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }")
+    assert {link["target"].rpartition("#")[0] for link in links} == {
+        split.file(end).as_uri() for end in ("buffer-assignment", "buffer-assignment-values")
+    }
+
+
+def test_actions(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.go_to("  Live ranges at 37 (peak):", "Live")
+    wait_for(lambda: neovim.lua("return #vim.diagnostic.get(0)"))
+    neovim.lua("vim.ui.select = function(items) _G.offered = items end return true")
+    neovim.keys("gra")
+    actions = [each["action"] for each in wait_for(lambda: neovim.lua("return _G.offered"))]
+    assert "Explain peak-understated" in [action["title"] for action in actions]
+    assert not _unknown_commands(neovim, [action["command"]["command"] for action in actions])
+    # A dump is evidence.
+    assert not any("edit" in action for action in actions)
+
+
+def test_pages(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    neovim.go_to("  Live ranges at 37 (peak):", "Live")
+    neovim.lua("""
+        local function shows_what_is_live(action) return vim.startswith(action.title, "Show what is live") end
+        vim.lsp.buf.code_action({ apply = true, filter = shows_what_is_live }) return true""")
+    wait_for(neovim.lines, lambda lines: lines[0] == "Live at step 37")
+    assert neovim.lua("return { vim.bo.modifiable, vim.bo.modified }") == [False, False]
+    (line,) = (line for line in neovim.lines() if "  dot  " in line)
+    neovim.go_to(line, "dot")
+    neovim.keys("<C-]>")
+    definition = "buffer-assignment-values.txt", "<244 dot @0>", "<244 dot @0>"
+    wait_for(neovim.here, lambda here: here == definition)
+
+
+def test_selections(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
+                  positions = { vim.lsp.util.make_position_params(0, 'utf-8').position } }"""
+    (selection,) = _ask(neovim, "textDocument/selectionRange", params)
+    rows = []
+    while selection:
+        rows.append((selection["range"]["start"]["line"], selection["range"]["end"]["line"]))
+        selection = selection.get("parent")
+    assert rows[0] == (66, 66)
+    # Its list, in which it is, and at last the file.
+    assert any(first <= 42 and last >= 82 for first, last in rows)
+    assert rows == sorted(rows, key=lambda row: row[1] - row[0])
+
+
+def test_colours_of_the_server(neovim: Neovim, split: Dump) -> None:
+    _open(neovim, split)
+    params = """{ textDocument = vim.lsp.util.make_text_document_params(0),
+                  range = { start = { line = 66, character = 0 }, ["end"] = { line = 67, character = 0 } } }"""
+    data = _ask(neovim, "textDocument/semanticTokens/range", params)["data"]
+    assert data
+    assert len(data) % 5 == 0
+    assert data[0] == 66

@@ -1,0 +1,56 @@
+"""What README.md tells to paste into editors that cannot be run here: it is well formed, and matches the same files."""
+
+import fnmatch
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from editors.driving import Home, readme_block
+from samples import DUMPS, dump_files
+
+_KEYS = ["buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"]
+_PATTERNS = [f"*-{key}.txt" for key in _KEYS]
+
+
+def test_the_patterns_match_the_names_of_dumps() -> None:
+    names = [path.name for path in dump_files(DUMPS) if "module_" in path.name]
+    assert names
+    assert all(any(fnmatch.fnmatch(name, pattern) for pattern in _PATTERNS) for name in names)
+
+
+def test_helix() -> None:
+    languages = tomllib.loads(readme_block("Helix", "toml"))
+    assert languages["language-server"] == {"xla-lens": {"command": "xla-lens", "args": ["server"]}}
+    (language,) = languages["language"]
+    assert language == {
+        "name": "xla-dump",
+        "scope": "text.xla-dump",
+        "file-types": [{"glob": pattern} for pattern in _PATTERNS],
+        "language-servers": ["xla-lens"],
+    }
+
+
+def test_zed(home: Home, tmp_path: Path) -> None:
+    home.paste(readme_block("Zed", "sh"), tmp_path)
+    folder = home.folder / "xla-lens-zed"
+    manifest = tomllib.loads((folder / "extension.toml").read_text())
+    assert {"id", "name", "version", "schema_version"} <= manifest.keys()
+    (server,) = manifest["language_servers"].values()
+    (language,) = (tomllib.loads(path.read_text()) for path in folder.glob("languages/*/config.toml"))
+    assert server["languages"] == [language["name"]]
+    assert server["language_ids"] == {language["name"]: "xla-dump"}
+    package = tomllib.loads((folder / "Cargo.toml").read_text())
+    assert package["lib"]["crate-type"] == ["cdylib"]
+    source = (folder / "src" / "lib.rs").read_text()
+    (name,) = re.findall(r"^struct (\w+);", source, re.MULTILINE)
+    assert f"zed::register_extension!({name});" in source
+    settings = json.loads(readme_block("Zed", "json"))
+    assert settings["file_types"] == {language["name"]: _PATTERNS}
+    assert settings["languages"].keys() == {language["name"]}
+
+
+def test_kate() -> None:
+    extensions = re.search(r'extensions="([^"]*)"', readme_block("Kate", "xml"))
+    assert extensions
+    assert extensions.group(1).split(";") == _PATTERNS

@@ -1,0 +1,317 @@
+"""What a value is computed from, and what reads it."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from samples import (
+    DUMPS,
+    SEED,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    assignments,
+    damaged,
+    mark,
+    member,
+    on_all_dumps,
+)
+from xla_lens.features.call_hierarchy import Flow, Item, consumers, find_item, prepare, producers
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.mentions import Instruction, Mention, Role, Value
+from xla_lens.model.places import Place
+from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.file_names import MemberKind
+
+LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
+
+
+def check(analysis: Analysis, marked: str, expected: str) -> None:
+    """The items at a marked place, and below each what goes into it and out of it, with the uses that say so."""
+    _, mention = mark(analysis, marked)
+    assert mention is not None
+    assert _text(analysis.dump, prepare(analysis.dump, mention)) == expected.strip("\n")
+
+
+def _text(dump: DumpSet, items: list[Item]) -> str:
+    lines = []
+    for item in items:
+        lines.append(_item(item))
+        lines += [f"  from {_flow(flow)}" for flow in producers(dump, item.target, 100)]
+        lines += [f"  to {_flow(flow)}" for flow in consumers(dump, item.target, 100)]
+    return "\n".join(lines)
+
+
+def _item(item: Item) -> str:
+    facts = f" {item.size_bytes}" if item.size_bytes is not None else ""
+    facts += f" in {item.allocation}" if item.allocation is not None else ""
+    facts += " {}-{}".format(*item.live_range) if item.live_range else ""
+    return item.label + (f" ({item.value_count} values)" if item.value_count != 1 else "") + facts
+
+
+def _flow(flow: Flow) -> str:
+    return f"{_item(flow.item)}: {' | '.join(map(_said, flow.places))}"
+
+
+def _said(place: Place) -> str:
+    return place.member.document.data[place.start : place.end].decode()
+
+
+_GEMM = """
+cublas-gemm.1 4096 in 2 4-5
+  from fusion 262144 in 4 3-4: cublas-gemm.1, operand 0
+  from param.1 65536 in 1 0-7: cublas-gemm.1, operand 1
+  to negate.0 4096 in 2 5-7: negate.0, operand 0
+"""
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "    cublas-gemm.1{}:4-5\n     ^",
+        "  negate.0, operand 0\n                ^",
+        "  cublas-gemm.1, operand 1\n     ^",
+        " value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}\n                  ^",
+        "    4:cublas-gemm.1\n                   ^",
+        "    4:cublas-gemm.1\n    ^",
+    ],
+    ids=["live range", "operand", "instruction that reads", "row in the allocation", "schedule", "step"],
+)
+def test_a_value(marked: str) -> None:
+    check(analysis_of(SEED), marked, _GEMM)
+
+
+def test_the_ends() -> None:
+    """A parameter is computed from nothing, a result read by nothing. An alias means the value whose bytes it shows."""
+    check(
+        analysis_of(SEED),
+        "    1:bitcast.1\n       ^",
+        """
+param.1 65536 in 1 0-7
+  to cublas-gemm.1 4096 in 2 4-5: cublas-gemm.1, operand 1
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "    6:tuple\n       ^",
+        """
+tuple{} 8 in 3 6-7
+  from negate.0 4096 in 2 5-7: tuple, operand 0
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    "marked", ["allocation 0: 0x3d86ff0, size 262144, parameter 0, shape", "  Live ranges at 5 (peak):"]
+)
+def test_what_is_no_value_takes_no_part(marked: str) -> None:
+    line = next(line for line in SEED.read_text().splitlines() if line.startswith(marked[:14]))
+    check(analysis_of(SEED), f"{line}\n   ^", "")
+
+
+def test_copies_to_another_memory_space() -> None:
+    """The copy is started by one instruction, of three values, and ends with one of none."""
+    analysis = analysis_of(TPU)
+    check(
+        analysis,
+        "    3:copy-start\n       ^",
+        """
+copy-start (3 values) 4194820 3-6
+  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
+  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0
+""",
+    )
+    check(
+        analysis,
+        "<16 copy-start{0} @5>\n    ^",
+        """
+copy-start{0} 4194304 in 5 3-6
+  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
+  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0
+""",
+    )
+    check(
+        analysis,
+        "<17 copy-start{2} @2>\n    ^",
+        """
+copy-start{2} 4 in 4 3-4
+  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-start, operand 0
+  to copy-done (0 values): copy-done, operand 0 {2}
+""",
+    )
+    done = find_item(analysis.dump, b"copy-done", None)
+    assert done
+    assert (
+        _text(analysis.dump, [done])
+        == """\
+copy-done (0 values)
+  from copy-start{} 512 in 2 3-4: copy-done, operand 0 {}
+  from copy-start{0} 4194304 in 5 3-6: copy-done, operand 0 {0}
+  from broadcast_multiply_fusion 4194304 in 2 2-4: copy-done, operand 0 {1}
+  from copy-start{2} 4 in 4 3-4: copy-done, operand 0 {2}
+  to copy-start.1 (3 values) 4194820 5-8: copy-start.1, operand 0"""
+    )
+
+
+def test_a_loop() -> None:
+    """It reads what its tuple holds, and the tuple itself; the tuple is computed from the same."""
+    dump = analysis_of(LOOP).dump
+    loop, held = find_item(dump, b"while.2", None), find_item(dump, b"tuple.24", b"{}")
+    assert loop
+    assert held
+    assert (
+        _text(dump, [loop, held])
+        == """\
+while.2 (3 values) 8212 16-18
+  from tuple.24{} 16 in 6 3-4: while.2, operand 0 {}
+  from copy.10 4 in 6 1-4: while.2, operand 0 {0}
+  from x.1 8192 in 0 0-4: while.2, operand 0 {1}
+  to while.9.0 (0 values): while.9.0, operand 0 {} | while.9.0, operand 0 {1}
+tuple.24{} 16 in 6 3-4
+  from copy.10 4 in 6 1-4: tuple.24 {0}
+  from x.1 8192 in 0 0-4: tuple.24 {1}
+  to while.2 (3 values) 8212 16-18: while.2, operand 0 {}"""
+    )
+
+
+def test_where_an_item_is_and_what_it_is_for() -> None:
+    analysis = analysis_of(SPLIT)
+    (item,) = prepare(analysis.dump, Mention(Value(0), Role.SLICE, 0, 0))
+    assert _said(item.selection) == item.label
+    assert item.place.member.kind is MemberKind.VALUES
+    block = _said(item.place).split("\n")
+    assert block[0].startswith(f"<{analysis.dump.values.id[0]} {item.label}")
+    assert block[1] == " positions:"
+    assert block[-1].startswith(" from instruction: ")
+    (x,) = prepare(
+        analysis.dump, Mention(Value(analysis.dump.value_at(analysis.dump.name_number(b"x.1"), NONE)), Role.SLICE, 0, 0)
+    )
+    assert (x.kind, x.live_range, x.size_bytes) == (Kind.PARAMETER, (0, 40), 401408)
+
+
+def test_a_limit() -> None:
+    dump = analysis_of(LOOP).dump
+    loop = find_item(dump, b"while.2", None)
+    assert loop
+    assert producers(dump, loop.target, 2) == producers(dump, loop.target, 100)[:2]
+    weights = find_item(analysis_of(SPLIT).dump, b"x.1", None)
+    assert weights
+    assert len(consumers(analysis_of(SPLIT).dump, weights.target, 1)) == 1
+
+
+def test_without_used_values_there_is_nothing() -> None:
+    path = next(SPLIT.parent.glob(SPLIT.name.replace("-buffer-assignment.txt", "-live-range.txt")))
+    dump = analyse([member(path.read_bytes(), MemberKind.LIVE_RANGE)]).dump
+    for name in range(len(dump.names)):
+        assert prepare(dump, Mention(Instruction(name), Role.SCHEDULE, 0, 0, name)) == []
+        assert find_item(dump, dump.names[name], None) is None
+        assert producers(dump, Instruction(name), 10) == consumers(dump, Instruction(name), 10) == []
+    dump = analyse([member(SPLIT.read_bytes())]).dump
+    for value in range(len(dump.values)):
+        assert prepare(dump, Mention(Value(value), Role.SLICE, 0, 0)) == []
+        assert producers(dump, Value(value), 10) == consumers(dump, Value(value), 10) == []
+
+
+# ---------------------------------------------------------------- all dumps
+
+
+_MOST = 500
+
+
+def _check(analysis: Analysis, most: int = 12) -> int:
+    """Producers and consumers are each other's inverse, with the same places, and run one after the other."""
+    dump, count = analysis.dump, 0
+    for value in random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values))):
+        name = int(dump.values.name[value])
+        for mention in (
+            Mention(Value(value), Role.USED_VALUE, 0, 0),
+            Mention(Value(value), Role.SCHEDULE, 0, 0, name),
+        ):
+            for item in prepare(dump, mention):
+                _check_item(dump, item)
+                count += _check_consumers(dump, item) + _check_producers(dump, item)
+    return count
+
+
+def _check_item(dump: DumpSet, item: Item) -> None:
+    assert find_item(dump, item.name, item.index) == item
+    assert item.place.member is item.selection.member is dump.used
+    assert item.place.start <= item.selection.start < item.selection.end <= item.place.end
+    assert _said(item.selection) == item.label
+    assert item.value_count == len(_values(dump, item))
+
+
+def _values(dump: DumpSet, item: Item) -> set[int]:
+    """The values that an item stands for."""
+    if isinstance(item.target, Value):
+        return {item.target.row}
+    is_own = (dump.values.name == item.target.name) & (dump.values.used_value != NONE)
+    return set(np.flatnonzero(is_own).tolist())
+
+
+def _check_consumers(dump: DumpSet, item: Item) -> int:
+    found = consumers(dump, item.target, 20)
+    for flow in found:
+        _check_item(dump, flow.item)
+        _check_order(dump, item, flow.item)
+        made = producers(dump, flow.item.target, _MOST)
+        back = [other for other in made if _values(dump, other.item) <= _values(dump, item)]
+        if len(made) < _MOST:
+            assert back, (item.label, flow.item.label)
+            assert {place for other in back for place in other.places} == set(flow.places)
+    return len(found)
+
+
+def _check_producers(dump: DumpSet, item: Item) -> int:
+    found = producers(dump, item.target, 20)
+    for flow in found:
+        _check_item(dump, flow.item)
+        _check_order(dump, flow.item, item)
+        back = consumers(dump, flow.item.target, _MOST)
+        is_there = any(_values(dump, item) <= _values(dump, read.item) for read in back)
+        assert is_there or _is_tuple(dump, item) or len(back) == _MOST, (flow.item.label, item.label)
+    return len(found)
+
+
+def _is_tuple(dump: DumpSet, item: Item) -> bool:
+    instruction = dump.instruction(dump.name_number(item.name))
+    return instruction is not None and instruction.opcode == "tuple"
+
+
+def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:
+    """So that whoever goes from one to the next comes to an end."""
+    rows = [int(dump.schedule_row_of_name[dump.name_number(item.name)]) for item in (producer, consumer)]
+    if NONE not in rows:
+        assert dump.schedule.step[rows[0]] < dump.schedule.step[rows[1]]
+    else:
+        assert producer != consumer
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_real_dumps(path: Path) -> None:
+    assert _check(analysis_of(path), 100) > 3
+
+
+@on_all_dumps(_check)
+def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert sum(of_all_dumps.values()) > 5_000
+
+
+def test_damaged_dumps() -> None:
+    count = 0
+    for _, text in damaged(SEED.read_bytes()):
+        dump = analysis_of_text(text.decode()).dump
+        targets = (
+            [Value(row) for row in range(len(dump.values))],
+            [Instruction(name) for name in range(len(dump.names))],
+        )
+        for target in (*targets[0], *targets[1]):
+            for item in prepare(dump, Mention(target, Role.SLICE, 0, 0)):
+                assert find_item(dump, item.name, item.index) == item
+            count += len(producers(dump, target, 10)) + len(consumers(dump, target, 10))
+    assert count > 1000

@@ -1,0 +1,352 @@
+"""What the words of a dump are."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from samples import (
+    DUMPS,
+    PEAK_NAMES,
+    SEED,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    assignments,
+    member,
+    odd_texts,
+    on_all_dumps,
+)
+from xla_lens.features.hover import hover
+from xla_lens.features.hover.facts import ValueFacts
+from xla_lens.features.tokens import _TYPES, Token, TokenType, tokens
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.members import Member
+from xla_lens.model.mentions import Instruction, Mention, Role, Value, mention_at
+from xla_lens.model.places import slice_place, used_value_place
+from xla_lens.syntax import excerpt
+from xla_lens.syntax.excerpt import LOOKED_AT
+from xla_lens.syntax.file_names import MemberKind
+
+
+def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
+    """The words of a file from one text to another, each behind what it is: `!` for a definition, `*` for what is live
+    at the peak.
+    """
+    for file in analysis.dump.members:
+        text = file.document.data.decode()
+        if first in text:
+            start = text.index(first)
+            end = text.index(last, start) + len(last)
+            found = tokens(analysis, file, len(text[:start].encode()), len(text[:end].encode()), 1000)
+            assert _text(file, found) == expected.strip("\n")
+            return
+    raise AssertionError(first)
+
+
+def _text(file: Member, found: list[Token]) -> str:
+    lines: dict[int, list[str]] = {}
+    for token in found:
+        marks = "!" * token.is_definition + "*" * token.is_live_at_peak
+        word = file.document.data[token.start : token.end].decode()
+        lines.setdefault(file.document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
+    return "\n".join(" | ".join(line) for line in lines.values())
+
+
+def test_allocations() -> None:
+    check(
+        analysis_of(SEED),
+        "BufferAssignment:",
+        "allocation 3:",
+        """
+SECTION BufferAssignment
+KEYWORD allocation | ALLOCATION! 0 | NUMBER 0x399be10 | PROPERTY size | NUMBER 262144 | PROPERTY parameter | NUMBER 0 | PROPERTY shape | SHAPE f32[64,256,4] | PROPERTY at ShapeIndex | NUMBER {}
+KEYWORD value | NUMBER 0 | VALUE* param | NUMBER 0 | PROPERTY size | NUMBER 262144 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,256,4]{2,1,0}
+KEYWORD allocation | ALLOCATION! 1 | NUMBER 0x399bec0 | PROPERTY size | NUMBER 65536 | PROPERTY parameter | NUMBER 1 | PROPERTY shape | SHAPE f32[1024,4,4] | PROPERTY at ShapeIndex | NUMBER {}
+KEYWORD value | NUMBER 1 | VALUE* param.1 | NUMBER 0 | PROPERTY size | NUMBER 65536 | PROPERTY offset | NUMBER 0 | SHAPE f32[1024,4,4]{2,1,0}
+KEYWORD allocation | ALLOCATION! 2 | NUMBER 0x399bf70 | PROPERTY size | NUMBER 4096 | KIND maybe-live-out
+KEYWORD value | NUMBER 2 | VALUE negate.0 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
+KEYWORD value | NUMBER 4 | VALUE* cublas-gemm.1 | NUMBER 0 | PROPERTY size | NUMBER 4096 | PROPERTY offset | NUMBER 0 | SHAPE f32[64,16]{1,0}
+KEYWORD allocation | ALLOCATION! 3
+""",  # noqa: E501
+    )
+    check(
+        analysis_of(TPU),
+        "allocation 4:",
+        "u32[]{:S(2)}",
+        """
+KEYWORD allocation | ALLOCATION! 4 | PROPERTY size | NUMBER 8 | PROPERTY color | NUMBER 2 | PROPERTY page | NUMBER 0 | KIND preallocated-temp
+KEYWORD value | NUMBER 17 | VALUE* copy-start{2} | NUMBER 2 | PROPERTY size | NUMBER 4 | PROPERTY offset | NUMBER 4 | SHAPE u32[]{:S(2)}
+""",  # noqa: E501
+    )
+
+
+def test_used_values() -> None:
+    check(
+        analysis_of(SEED),
+        "Total bytes used:",
+        "<2 ",
+        """
+SECTION Total bytes used | NUMBER 593928 | NUMBER 580.0KiB
+SECTION Used values
+NUMBER 0 | VALUE!* param | NUMBER 0
+KEYWORD positions
+VALUE* param
+KEYWORD uses
+VALUE* fusion | PROPERTY operand | NUMBER 0
+KEYWORD from instruction | VALUE* %param | SHAPE f32[64,256,4]{2,1,0} | OPCODE parameter | PROPERTY sharding
+NUMBER 1 | VALUE!* param.1 | NUMBER 0
+KEYWORD positions
+VALUE* param.1
+VALUE* bitcast.1
+KEYWORD uses
+VALUE* bitcast.1 | PROPERTY operand | NUMBER 0
+VALUE* cublas-gemm.1 | PROPERTY operand | NUMBER 1
+KEYWORD from instruction | VALUE* %param.1 | SHAPE f32[1024,4,4]{2,1,0} | OPCODE parameter | PROPERTY sharding | PROPERTY devices
+NUMBER 2
+""",  # noqa: E501
+    )
+
+
+def test_an_instruction() -> None:
+    check(
+        analysis_of(SEED),
+        " from instruction:%cublas",
+        "<5",
+        """
+KEYWORD from instruction | VALUE* %cublas-gemm.1 | SHAPE f32[64,16]{1,0} | OPCODE custom-call | VALUE* %fusion | VALUE* %bitcast.1 | PROPERTY custom_call_target | STRING "__cublas$gemm" | PROPERTY metadata | PROPERTY op_type | STRING "dot_general" | PROPERTY op_name | STRING "parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]" | PROPERTY source_file | STRING "test_auto_sharding_basic.py" | PROPERTY source_line | PROPERTY backend_config | STRING "{\\"alpha_real\\":1,\\"alpha_imag\\":0,\\"beta\\":0,\\"dot_dimension_numbers\\":{\\"lhs_contracting_dimensions\\":[\\"1\\"],\\"rhs_contracting_dimensions\\":[\\"0\\"],\\"lhs_batch_dimensions\\":[],\\"rhs_batch_dimensions\\":[]},\\"batch_size\\":\\"1\\",\\"lhs_stride\\":\\"65536\\",\\"rhs_stride\\":\\"16384\\",\\"selected_algorithm\\":\\"21\\"}"
+NUMBER 5
+""",  # noqa: E501
+    )
+
+
+def test_live_ranges() -> None:
+    check(
+        analysis_of(SEED),
+        "HloLiveRange",
+        "1:bitcast",
+        """
+SECTION HloLiveRange | PROPERTY max | NUMBER 7
+SECTION InstructionSequence
+STEP 0 | VALUE* param.1
+STEP 1 | VALUE* bitcast.1
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "  BufferLiveRange",
+        "{}:0-7",
+        """
+SECTION BufferLiveRange
+VALUE* param{} | STEP 0 | STEP 7
+""",
+    )
+    check(
+        analysis_of(SEED),
+        "  Live ranges at",
+        "negate.0: 4096",
+        """
+SECTION Live ranges at | STEP 5 | SECTION peak
+VALUE* param | NUMBER 262144 | PROPERTY bytes
+VALUE* param.1 | NUMBER 65536 | PROPERTY bytes
+VALUE negate.0 | NUMBER 4096
+""",
+    )
+
+
+def test_the_stack_trace() -> None:
+    """A name over two lines is a word in each; what is no op_name is the name of a value."""
+    check(
+        analysis_of(PEAK_NAMES),
+        "      ├── jit(f)/new",
+        "line\ttab",
+        """
+STRING jit(f)/new
+STRING line	tab/dot_general
+""",
+    )
+    check(
+        analysis_of(PEAK_NAMES),
+        "      └── tuple.1",
+        "remaining",
+        """
+VALUE tuple.1 | NUMBER 0.3 | PROPERTY total | NUMBER 88 | PROPERTY bytes | PROPERTY current | NUMBER 88 | PROPERTY bytes | PROPERTY remaining
+""",  # noqa: E501
+    )
+
+
+def test_reports() -> None:
+    report = analysis_of(next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt")))
+    check(
+        report,
+        "Allocations sorted by size:",
+        "allocation 0: size 64B",
+        """
+SECTION Allocations sorted by size
+COMMENT cumulative_size; total_size - cumulative_size; allocation
+COMMENT ------------------------------------------------------------------------------
+NUMBER 64B | NUMBER 50 | NUMBER 64B | KEYWORD allocation | ALLOCATION 0 | PROPERTY size | NUMBER 64B
+""",
+    )
+    check(
+        analysis_of(next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*-buffer-assignment.txt"))),
+        "Memory Space:",
+        "f32[784,512]",
+        """
+SECTION Memory Space | STRING default | PROPERTY color | NUMBER 0
+SECTION Total bytes | NUMBER 4419760 | NUMBER 4.21MiB
+COMMENT cumulative_size;       size;       offset; used_by_n_values; shapes_list
+COMMENT ------------------------------------------------------------
+NUMBER 1.53MiB | NUMBER 55 | NUMBER 1.53MiB | NUMBER 0 | NUMBER 2 | SHAPE f32[512,256], f32[784,512]
+""",
+    )
+
+
+def test_without_used_values_a_value_is_defined_in_its_allocation() -> None:
+    text = SEED.read_text()
+    text = text[: text.index("Total bytes used")] + text[text.index("HloLiveRange") :]
+    row = "KEYWORD value | NUMBER 5 | VALUE!* fusion | NUMBER 0"
+    check(analysis_of_text(text), " value: <5 fusion", "@0", row)
+
+
+def test_what_is_no_value_is_defined_in_the_schedule() -> None:
+    text = SEED.read_text().replace("    3:fusion", "    3:after-all")
+    check(analysis_of_text(text), "    3:after-all", "all", "STEP 3 | INSTRUCTION! after-all")
+
+
+def test_a_name_that_a_string_quotes_is_a_name() -> None:
+    text = SEED.read_text().replace('"__cublas$gemm"', '"before %param, after"')
+    expected = "PROPERTY custom_call_target | VALUE* %param | PROPERTY metadata"
+    check(analysis_of_text(text), "custom_call_target", "metadata", expected)
+
+
+def test_a_long_instruction_is_looked_at_in_part() -> None:
+    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * LOOKED_AT)
+    analysis = analysis_of_text(text)
+    found = tokens(analysis, analysis.dump.members[0], 0, len(text), 100_000)
+    names = [token for token in found if text[token.start : token.end] == "%param"]
+    assert LOOKED_AT / 8 - 20 < len(names) < LOOKED_AT / 8 + 20
+    assert text[found[-1].start : found[-1].end] == "bytes", "what follows is looked at"
+
+
+@pytest.mark.parametrize("kind", MemberKind)
+def test_other_text_has_none(kind: MemberKind) -> None:
+    module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
+    for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
+        file = member(text, kind)
+        assert tokens(analyse([file]), file, 0, len(text), 1000) == []
+
+
+def _check_order(file: Member, found: list[Token], start: int, end: int) -> None:
+    data = file.document.data
+    for token, following in pairwise(found):
+        assert token.end <= following.start
+    for token in found:
+        assert 0 <= token.start < token.end <= len(data)
+        assert token.start < end
+        assert start < token.end
+        text = data[token.start : token.end]
+        assert b"\n" not in text
+        assert b"\r" not in text
+
+
+def _check_windows(analysis: Analysis, file: Member) -> list[Token]:
+    """Some lines have the same words as they have in the whole."""
+    data = file.document.data
+    found = tokens(analysis, file, 0, len(data), 10**6)
+    _check_order(file, found, 0, len(data))
+    chance = random.Random(len(data))
+    for _ in range(6):
+        start = chance.randrange(len(data) + 1)
+        end = min(len(data), start + chance.choice([0, 1, 40, 400, 2000]))
+        inside = [token for token in found if token.start < end and start < token.end]
+        assert tokens(analysis, file, start, end, 10**6) == inside
+        assert tokens(analysis, file, start, end, 3) == inside[:3]
+    return found
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_each_thing_is_defined_once(path: Path) -> None:
+    analysis = analysis_of(path)
+    dump = analysis.dump
+    defined = []
+    for file in dump.members:
+        found = _check_windows(analysis, file)
+        defined += [(token.type, file, token.start, token.end) for token in found if token.is_definition]
+    counts = Counter(token_type for token_type, *_ in defined)
+    assert counts[TokenType.ALLOCATION] == len(dump.allocations)
+    assert counts[TokenType.VALUE] == len(dump.values)
+    for value in range(len(dump.values)):
+        place = used_value_place(dump, value) or slice_place(dump, value)
+        assert place
+        assert [
+            dump.value_label(value)
+            for token_type, file, start, end in defined
+            if token_type is TokenType.VALUE and file is place.member and place.start <= start < end <= place.end
+        ] == [dump.value_label(value)]
+    for token_type, file, start, _ in defined:
+        if token_type is TokenType.INSTRUCTION:
+            mention = mention_at(dump, file, start)
+            assert mention
+            assert mention.role is Role.SCHEDULE
+            assert isinstance(mention.target, Instruction)
+
+
+def _mentioned(analysis: Analysis, file: Member, count: int) -> list[Mention]:
+    """Names in rows of any kind, and in instructions."""
+    chance, document = random.Random(len(file.document.data)), file.document
+    mentions = []
+    for _ in range(count):
+        start, end = document.line_span(chance.randrange(document.line_count))
+        mention = mention_at(analysis.dump, file, chance.randint(start, min(end, start + 200)))
+        if mention and isinstance(mention.target, Value) and mention.role not in (Role.OPERAND, Role.REPORT):
+            mentions.append(mention)
+    return mentions
+
+
+def _check(analysis: Analysis) -> Counter[Role]:
+    """A name is a value where it means one, and is live at the peak where a hover says so."""
+    seen: Counter[Role] = Counter()
+    for file in analysis.dump.members:
+        for mention in _mentioned(analysis, file, 30):
+            found = tokens(analysis, file, mention.start, mention.end, 100)
+            _check_order(file, found, mention.start, mention.end)
+            (name,) = (token for token in found if token.type is TokenType.VALUE)
+            facts = hover(analysis, mention)
+            assert isinstance(facts, ValueFacts)
+            assert name.is_live_at_peak == facts.live_at_peak
+            assert mention.start <= name.start < name.end <= mention.end
+            seen[mention.role] += 1
+    return seen
+
+
+@pytest.mark.parametrize("path", assignments()[::3], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_names_mean_what_a_hover_says(path: Path) -> None:
+    assert sum(_check(analysis_of(path)).values())
+
+
+@on_all_dumps(_check)
+def test_names_of_all_dumps_mean_what_a_hover_says(of_all_dumps: Mapping[str, Counter[Role]]) -> None:
+    assert len(of_all_dumps) == 286
+    others = {Role.ALLOCATION_HEADER, Role.OPERAND, Role.REPORT}
+    assert sum(of_all_dumps.values(), Counter()).keys() == set(Role) - others
+
+
+def test_words_of_broken_dumps() -> None:
+    seen = 0
+    for text in odd_texts():
+        file = member(text)
+        analysis = analyse([file])
+        found = tokens(analysis, file, 0, len(text), 10**6)
+        _check_order(file, found, 0, len(text))
+        assert tokens(analysis, file, 0, len(text), 5) == found[:5]
+        seen += len(found)
+    assert seen > 10_000
+
+
+def test_all_words_are_known_to_the_grammar() -> None:
+    kinds = {kind for kind, _, _ in excerpt._KINDS.values()}
+    assert set(_TYPES) - kinds == {"key", "opcode", "string"}, "these are told of instructions"

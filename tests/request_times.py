@@ -1,0 +1,214 @@
+"""How long each request takes, as an editor sees it: from the message to the answer, on the biggest dumps."""
+
+import os
+import random
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bare_client import Client
+from xla_lens.files import find_set
+from xla_lens.syntax.file_names import MemberKind
+
+_REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
+"""Requests of each kind at random places."""
+
+_WHOLE = int(os.environ.get("XLA_LENS_REQUESTS", "200"))
+"""Requests of each kind about a whole document."""
+
+_EDITS = 20
+_STARTS = 10
+_LINES = 200
+_SET = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+_CAPABILITIES = {"textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}}
+_QUERIES = ("fusion", "dot.1", ">1GiB", "peak:", "temp: copy", "all-gather", "", "param: >100MiB")
+
+Times: TypeAlias = list[float]
+
+
+@dataclass
+class _Opened:
+    """A document that is open: its address, and its lines."""
+
+    uri: str
+    lines: list[str]
+
+
+async def request_times(dumps: Path) -> list[tuple[str, str, str, str]]:
+    """The rows of a table: the request, its times on the 70B set and on one file of 48 MB, and its bar."""
+    assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
+    of_set = [path for kind, path in find_set(assignment).paths.items() if kind in _SET]
+    single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
+    columns = [await _all(of_set), await _all([single])]
+    rows = [(name, *(_told(column[name]) for column in columns), bar) for name, bar in _BARS.items()]
+    rows.append(("start to the answer to `initialize`", _told(await _starts()), "", "400"))
+    return rows
+
+
+_BARS = {
+    "nothing, which takes pygls and the pipes": "",
+    "hover": "5",
+    "definition": "5",
+    "documentHighlight": "5",
+    "selectionRange": "5",
+    f"semanticTokens/range, {_LINES} lines": "10",
+    "references": "50",
+    "prepareCallHierarchy": "50",
+    "callHierarchy/incomingCalls": "50",
+    "callHierarchy/outgoingCalls": "50",
+    "foldingRange": "50",
+    "documentLink": "50",
+    "documentSymbol": "150",
+    "workspace/symbol": "150",
+    f"inlayHint, {_LINES} lines": "",
+    "codeLens": "",
+    "codeLens/resolve": "",
+    "codeAction": "",
+    "hover after an edit of one character": "100",
+}
+
+
+async def _all(paths: list[Path]) -> dict[str, Times]:
+    client, chance, opened = await Client.start(_CAPABILITIES), random.Random(1), []
+    for path in paths:
+        text, uri = path.read_text(), path.as_uri()
+        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
+        client.notify("textDocument/didOpen", {"textDocument": document})
+        opened.append(_Opened(uri, text.split("\n")))
+        del text, document
+    await client.request("textDocument/hover", _place(opened[0], chance))
+    measure = _Measure(client, opened, chance)
+    times = await measure.requests()
+    await client.stop()
+    return times
+
+
+class _Measure:
+    """Requests to a server that has some documents open."""
+
+    def __init__(self, client: Client, opened: list[_Opened], chance: random.Random) -> None:
+        self._client, self._opened, self._chance = client, opened, chance
+
+    async def requests(self) -> dict[str, Times]:
+        times = {"nothing, which takes pygls and the pipes": await self._each(_REQUESTS, self._nothing)}
+        for name in ("hover", "definition", "documentHighlight"):
+            times[name] = await self._each(_REQUESTS, self._at_a_place(f"textDocument/{name}"))
+        times["selectionRange"] = await self._each(_REQUESTS, self._selection)
+        for name in ("semanticTokens/range", "inlayHint"):
+            times[f"{name}, {_LINES} lines"] = await self._each(_REQUESTS, self._of_lines(f"textDocument/{name}"))
+        for name in ("references", "prepareCallHierarchy", "codeAction"):
+            times[name] = await self._each(_REQUESTS, self._at_a_place(f"textDocument/{name}"))
+        items = await self._items()
+        for name in ("callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"):
+            times[name] = await self._each(_REQUESTS, self._of_one(name, "item", items))
+        for name in ("foldingRange", "documentLink", "documentSymbol", "codeLens"):
+            times[name] = await self._each(_WHOLE, self._of_document(f"textDocument/{name}"))
+        times["codeLens/resolve"] = await self._each(
+            _REQUESTS, self._of_one("codeLens/resolve", "", await self._lenses())
+        )
+        await self._symbols()
+        times["workspace/symbol"] = await self._each(_WHOLE, self._symbols)
+        times["hover after an edit of one character"] = await self._each(_EDITS, self._edit)
+        return times
+
+    async def _each(self, count: int, request: Callable[[], Awaitable[Any]]) -> Times:
+        times = []
+        for _ in range(count):
+            before = time.perf_counter()
+            await request()
+            times.append(time.perf_counter() - before)
+        return times
+
+    async def _nothing(self) -> Any:
+        return await self._client.request("textDocument/hover", _place(_Opened("file:///nothing", ["x"]), self._chance))
+
+    def _at_a_place(self, method: str) -> Callable[[], Awaitable[Any]]:
+        async def request() -> Any:
+            place = _place(self._chance.choice(self._opened), self._chance)
+            position = place["position"]
+            more = {"range": {"start": position, "end": position}, "context": _CONTEXT}
+            return await self._client.request(method, {**place, **more})
+
+        return request
+
+    async def _selection(self) -> Any:
+        place = _place(self._chance.choice(self._opened), self._chance)
+        params = {"textDocument": place["textDocument"], "positions": [place["position"]]}
+        return await self._client.request("textDocument/selectionRange", params)
+
+    def _of_lines(self, method: str) -> Callable[[], Awaitable[Any]]:
+        async def request() -> Any:
+            opened = self._chance.choice(self._opened)
+            first = self._chance.randrange(max(1, len(opened.lines) - _LINES))
+            lines = {"start": {"line": first, "character": 0}, "end": {"line": first + _LINES, "character": 0}}
+            return await self._client.request(method, {"textDocument": {"uri": opened.uri}, "range": lines})
+
+        return request
+
+    def _of_document(self, method: str) -> Callable[[], Awaitable[Any]]:
+        async def request() -> Any:
+            return await self._client.request(method, {"textDocument": {"uri": self._chance.choice(self._opened).uri}})
+
+        return request
+
+    def _of_one(self, method: str, name: str, ones: list[Any]) -> Callable[[], Awaitable[Any]]:
+        async def request() -> Any:
+            one = self._chance.choice(ones)
+            return await self._client.request(method, {name: one} if name else one)
+
+        return request
+
+    async def _symbols(self) -> Any:
+        return await self._client.request("workspace/symbol", {"query": self._chance.choice(_QUERIES)})
+
+    async def _edit(self) -> Any:
+        """A space more at the end of a line, and a hover at another place at once."""
+        opened = max(
+            self._opened, key=lambda opened: len(opened.lines) if len(self._opened) == 1 else -len(opened.lines)
+        )
+        row = self._chance.randrange(len(opened.lines))
+        end = {"line": row, "character": len(opened.lines[row])}
+        opened.lines[row] += " "
+        change = {"range": {"start": end, "end": end}, "text": " "}
+        document = {"uri": opened.uri, "version": 2}
+        self._client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+        return await self._client.request("textDocument/hover", _place(opened, self._chance))
+
+    async def _items(self) -> list[Any]:
+        items: list[Any] = []
+        while len(items) < 500:
+            items += (await self._at_a_place("textDocument/prepareCallHierarchy")())["result"] or []
+        return items
+
+    async def _lenses(self) -> list[Any]:
+        lenses: list[Any] = []
+        for opened in self._opened:
+            answer = await self._client.request("textDocument/codeLens", {"textDocument": {"uri": opened.uri}})
+            lenses += answer["result"]
+        return lenses
+
+
+_CONTEXT = {"includeDeclaration": True, "diagnostics": []}
+
+
+def _place(opened: _Opened, chance: random.Random) -> dict[str, Any]:
+    row = chance.randrange(len(opened.lines))
+    position = {"line": row, "character": chance.randrange(len(opened.lines[row]) + 1)}
+    return {"textDocument": {"uri": opened.uri}, "position": position}
+
+
+async def _starts() -> Times:
+    times = []
+    for _ in range(_STARTS):
+        before = time.perf_counter()
+        client = await Client.start()
+        times.append(time.perf_counter() - before)
+        await client.stop()
+    return times
+
+
+def _told(times: Times) -> str:
+    return f"{statistics.median(times) * 1000:.1f}, {sorted(times)[len(times) * 99 // 100] * 1000:.1f}"

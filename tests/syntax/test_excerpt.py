@@ -1,0 +1,105 @@
+"""Some lines parse as they do within the whole file, and instructions as the grammar has them."""
+
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tree_sitter import Parser
+
+from samples import DUMPS, dump_files, member, odd_texts
+from xla_lens.model.members import Member
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.excerpt import Part, _leaves_below, leaves, parts_at
+from xla_lens.syntax.hlo import parse_instruction
+from xla_lens.syntax.tree import XLA_DUMP
+
+_OTHER_GRAMMARS = ("instruction", "other_text")
+
+
+def _instructions(file: Member) -> list[tuple[int, int]]:
+    used = file.columns.used_values
+    spans = zip(used.instruction_start.tolist(), used.instruction_end.tolist(), strict=True)
+    return [span for span in spans if span[0] != NONE]
+
+
+def _windows(text: bytes) -> Iterator[tuple[int, int]]:
+    chance = random.Random(len(text))
+    yield 0, len(text)
+    for _ in range(12):
+        start = chance.randrange(len(text) + 1)
+        yield start, min(len(text), start + chance.choice([0, 1, 40, 400, 2000]))
+
+
+def _check(file: Member) -> None:
+    """Against the leaves of the tree of the whole file."""
+    text, instructions = file.document.data, _instructions(file)
+    whole = _leaves_below(Parser(XLA_DUMP).parse(text).root_node)
+    without_value = [part for part in whole if part.kind == "instruction" and part[1:] not in instructions]
+    for start, end in _windows(text):
+        found = leaves(text, file.columns, start, end)
+        assert found == sorted(found, key=lambda part: part.start)
+        first = text.rfind(b"\n", 0, start) + 1
+        last = (text + b"\n").index(b"\n", end)
+        if any(part.start < first < part.end for part in without_value):
+            continue  # the tables do not have such an instruction
+        inner, expected = (
+            [part for part in parts if first < part.end and part.start < last and part.kind not in _OTHER_GRAMMARS]
+            for parts in (found, whole)
+        )
+        assert [part for part in inner if not any(a <= part.start < b for a, b in instructions)] == expected
+
+
+@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+def test_lines_parse_as_in_the_whole_file(path: Path) -> None:
+    _check(member(path.read_bytes()))
+    _check(member(path.read_bytes().replace(b"\n", b"\r\n")))
+
+
+def test_lines_of_broken_dumps_parse_as_in_the_whole_file() -> None:
+    for text in odd_texts():
+        _check(member(text))
+
+
+def test_lines_of_standard_output_belong_to_their_file() -> None:
+    dump = b"BufferAssignment:\nallocation 0: size 4, constant:\n value: <1 a @0> (size=4,offset=0): f32[]\n"
+    text = b""
+    for name, content in (
+        (b"module_0001.f.cpu_after_optimizations.txt", b"HloModule f\n  a\n" * 99),
+        (b"module_0001.f.cpu_after_optimizations-buffer-assignment.txt", dump),
+        (b"module_0001.f.ir.ll", b"  b\n    1:c\n}\n" * 99),
+    ):
+        text += b"*** Begin %s ***\n%s*** End %s ***\n" % (name, content, name)
+    file = member(text)
+    _check(file)
+    words = [text[part.start : part.end] for part in leaves(text, file.columns, 0, len(text))]
+    assert b"a" in words
+    assert b"b" not in words
+
+
+@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+def test_instructions_are_as_the_grammar_has_them(path: Path) -> None:
+    file = member(path.read_bytes())
+    text = file.document.data
+    for start, end in _instructions(file):
+        found = {part for part in leaves(text, file.columns, start, end) if start <= part.start < end}
+        instruction = parse_instruction(text[start:end])
+        assert instruction
+        assert {(part.kind, text[part.start : part.end].decode()) for part in found} >= {
+            ("shape", instruction.shape),
+            ("opcode", instruction.opcode),
+        }
+        assert found >= {Part("name", start + part.start, start + part.end) for part in instruction.operands}
+        if instruction.op_name:
+            assert "op_name" in {text[part.start : part.end].decode() for part in found if part.kind == "key"}
+
+
+def test_the_parts_at_a_place_lie_in_each_other() -> None:
+    for text in odd_texts():
+        file = member(text)
+        for offset in range(0, len(text) + 1, 1 + len(text) // 50):
+            parts = parts_at(text, file.columns, offset)
+            assert all(part.start <= offset <= part.end for part in parts)
+            for part, around in pairwise(parts):
+                assert around.start <= part.start <= part.end <= around.end
