@@ -36,12 +36,21 @@ class Neovim:
         home.write(".config/nvim/plugin/xla-lens.lua", readme_block("Neovim", "lua"))
         neovim = cls(home)
         with Terminal.running([_program(), "--listen", neovim._socket], home, folder) as terminal:
-            wait_for(neovim._socket.exists)
+            wait_for(neovim._is_up)
             yield neovim
             home.wait_for_answers()
-            neovim.keys("<C-\\><C-n>:qall!<CR>")
+            # It may be gone before it has answered.
+            with contextlib.suppress(AssertionError):
+                neovim.keys("<C-\\><C-n>:qall!<CR>")
             terminal.wait()
         home.wait_for_the_end()
+
+    def _is_up(self) -> bool:
+        """Whether it has started: it listens before it has read its configuration."""
+        try:
+            return self.lua("return vim.v.vim_did_enter == 1")
+        except AssertionError:
+            return False
 
     def lua(self, code: str) -> Any:
         """What some Lua returns."""
