@@ -220,7 +220,8 @@ class XlaLensServer(LanguageServer):
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, what))
         elif (method, uri) not in self._told:
             self._told.add((method, uri))
-            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{method}, {uri}: {what}"))
+            where = f"{method}, {uri}" if uri else method
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{where}: {what}"))
 
     def state_of_path(self, path: Path) -> "DumpSetState | None":
         """The set of a file: one that is open, or on disk within the workspace."""
