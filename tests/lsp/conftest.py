@@ -1,6 +1,4 @@
-"""What the tests of the server share: the process, which does not outlive its test; a reader, whose editor has the server
-inside; and loads that can be held.
-"""
+"""What tests of the server share: the process, which does not outlive its test; a reader; loads that can be held."""
 
 import threading
 from collections.abc import AsyncIterator, Iterator
