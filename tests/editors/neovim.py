@@ -70,9 +70,10 @@ class Neovim:
         return done.stdout
 
     def open(self, path: Path) -> None:
-        """Opens a file, and waits for the server."""
+        """Opens a file, and waits until the server knows it: for a tag, Neovim waits for a second at most."""
         self.lua(f"vim.cmd.edit({json.dumps(str(path))}) return true")
         self.wait_for_server()
+        self.home.answers("textDocument/inlayHint")
 
     def wait_for_server(self) -> None:
         """Waits until the server serves the file that is shown."""

@@ -6,7 +6,7 @@ import logging
 import random
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from fuzzing.params import Maker
-from fuzzing.positions import ENCODINGS, Text
+from fuzzing.positions import ENCODINGS, Text, positions_in
 from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.metamodel import Violation
@@ -155,14 +155,14 @@ class Player:
             # What a command leads to may be of before an edit.
             return
         uri = params.get("textDocument", {}).get("uri", "")
-        for where, position in _positions(result, uri):
+        for where, position in positions_in(result, uri):
             if where in self.texts and not self.texts[where].has(position):
                 raise Violation(f"{method} {json.dumps(params)[:1000]}: {position} is not in {where}")
 
     def check_diagnostics(self) -> None:
         """Looks at the diagnostics that were sent last."""
         for uri, diagnostics in self.editor.diagnostics.items():
-            for where, position in _positions(diagnostics, uri):
+            for where, position in positions_in(diagnostics, uri):
                 if where in self.texts and not self.texts[where].has(position):
                     raise Violation(f"a diagnostic of {uri}: {position} is not in {where}")
 
@@ -348,21 +348,3 @@ def _damaged_set(player: Player) -> dict[str, bytes]:
     if chance.random() < 0.1:
         del files[chance.choice(list(files))]
     return files or {"empty-buffer-assignment.txt": b""}
-
-
-# ---------------------------------------------------------------- positions in results
-
-
-def _positions(value: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All positions in some JSON, with the document that they are about."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _positions(item, uri)
-    elif isinstance(value, dict):
-        if value.keys() == {"line", "character"}:
-            yield uri, value
-            return
-        own = value.get("targetUri") or value.get("uri") or uri
-        for key, item in value.items():
-            if key not in ("arguments", "data", "edit"):
-                yield from _positions(item, uri if key == "originSelectionRange" else str(own))

@@ -3,6 +3,7 @@
 import random
 import re
 from bisect import bisect
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,3 +86,37 @@ class Text:
             return Text(change["text"], self.encoding)
         start, end = (self.index(change["range"][side]) for side in ("start", "end"))
         return Text(self.text[:start] + change["text"] + self.text[end:], self.encoding)
+
+
+def positions_in(value: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All positions in the result of a request about a document, with the document that each is about."""
+    if isinstance(value, list):
+        for item in value:
+            yield from positions_in(item, uri)
+    elif isinstance(value, dict):
+        if value.keys() == {"line", "character"}:
+            yield uri, value
+        if "startLine" in value:
+            for side in ("start", "end"):
+                yield uri, {"line": value[f"{side}Line"], "character": value.get(f"{side}Character", 0)}
+        if value.keys() <= {"data", "resultId"}:
+            for start, end, *_ in tokens_in(value.get("data", [])):
+                yield from ((uri, start), (uri, end))
+        own = str(value.get("targetUri") or value.get("uri") or uri)
+        for key, item in value.items():
+            if key not in ("arguments", "data"):
+                yield from positions_in(item, uri if key == "originSelectionRange" else own)
+
+
+def tokens_in(data: list[int]) -> Iterator[tuple[Any, Any, int, int]]:
+    """The semantic tokens of a result: where each starts and ends, its type and its modifiers. Raises `AssertionError`
+    for two that overlap.
+    """
+    row = column = end = 0
+    for first in range(0, len(data), 5):
+        rows, columns, width, kind, modifiers = data[first : first + 5]
+        row, column = row + rows, columns if rows else column + columns
+        assert width > 0
+        assert rows or not first or column >= end, f"overlapping tokens in line {row}"
+        end = column + width
+        yield {"line": row, "character": column}, {"line": row, "character": end}, kind, modifiers

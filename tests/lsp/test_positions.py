@@ -8,7 +8,7 @@ from typing import Any
 from lsprotocol import types as lsp
 
 from fuzzing.params import Maker
-from fuzzing.positions import ENCODINGS, Text
+from fuzzing.positions import ENCODINGS, Text, tokens_in
 from lsp.metamodel import fields_of
 from lsp.wire import RICH, Inside
 from samples import DUMPS
@@ -83,7 +83,8 @@ def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
         assert texts[uri].has(value), (method, value)
         return value["line"], texts[uri].index(value) - texts[uri].spans[value["line"]][0]
     if "semanticTokens" in method:
-        return list(_tokens(value["data"], texts[uri]))
+        found = (([start, end], *told) for start, end, *told in tokens_in(value["data"]))
+        return [(_plain(place, texts, uri, ""), *told) for place, *told in found]
     own = str(value.get("targetUri") or value.get("uri") or uri)
     return {
         # What a lens needs to be resolved, and what tells one state of the server from another.
@@ -91,17 +92,6 @@ def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
         for key, item in value.items()
         if key not in ("data", "resultId")
     }
-
-
-def _tokens(data: list[int], text: _Lines) -> Any:
-    row = column = 0
-    for position in range(0, len(data), 5):
-        rows, columns, width, kind, modifiers = data[position : position + 5]
-        row, column = row + rows, columns if rows else column + columns
-        start, end = ({"line": row, "character": character} for character in (column, column + width))
-        assert text.has(start)
-        assert text.has(end)
-        yield row, text.index(start) - text.spans[row][0], text.index(end) - text.index(start), kind, modifiers
 
 
 async def test_the_same_answers_in_all_units_and_with_both_line_ends(tmp_path: Path) -> None:

@@ -9,17 +9,17 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from xla_lens.files import LoadedFile, NotADump, SetFiles, Stamp, find_set, load_files, stamps
+from xla_lens.files import LoadedFile, Stamp, stamps
+from xla_lens.lsp.loading import load_set, set_files, set_key
 from xla_lens.lsp.threads import in_thread
-from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import Member, kind_of_content
-from xla_lens.syntax.file_names import MemberKind, split_name
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.members import Member
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
@@ -59,11 +59,6 @@ class _Job:
 
     open: dict[Path, OpenDocument]
     is_cancelled: bool = False
-
-    @property
-    def texts(self) -> dict[Path, Document]:
-        """Their texts."""
-        return {path: opened.document for path, opened in self.open.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +163,7 @@ class DumpSetState:
     async def look(self) -> None:
         """Loads the set again if its files have changed on disk, once they do not change any more."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        found = await in_thread(lambda: stamps(_set_files(self.path, texts)))
+        found = await in_thread(lambda: stamps(set_files(self.path, texts)))
         known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
@@ -195,19 +190,19 @@ class DumpSetState:
 
     async def _load(self) -> None:
         self._job = job = _Job(dict(self.open))
+        texts = {path: opened.document for path, opened in job.open.items()}
         started = time.monotonic()
         async with self._events.loading(self):
-            files, analysis = await in_thread(_load, self.path, job, self._files)
+            files, analysis = await in_thread(load_set, self.path, texts, self._files, lambda: job.is_cancelled)
         self._seconds = time.monotonic() - started
         self._files, self.analysis = files, analysis
         self.generation = next(_GENERATIONS)
-        texts, read = job.texts, job.open.keys() & files.keys()
         changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
         self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
         self._answered.clear()
         for path, opened in self.open.items():
             # A document that was closed meanwhile and opened again has other edits.
-            if path in read and job.open[path].origin is opened.origin:
+            if path in texts.keys() & files.keys() and job.open[path].origin is opened.origin:
                 edits = opened.edits[len(job.open[path].edits) :]
                 self.open[path] = replace(opened, analysed=texts[path], edits=edits)
         self._events.loaded(self)
@@ -243,7 +238,7 @@ class Session:
             if document.data != before:
                 self.change(uri, version, document, [Edit(0, len(before), len(document.data))])
             return
-        key = _key(path, document)
+        key = set_key(path, document)
         state = self._sets.get(key) or self._visited.pop(key, None) or DumpSetState(key, path, self._events)
         self._sets[key] = state
         self._opened[uri] = state, path
@@ -281,8 +276,7 @@ class Session:
 
     def visit(self, path: Path) -> DumpSetState:
         """The set of a file that is not open, as it is on disk. The last few of them are kept."""
-        stem, kind = split_name(path.name)
-        key = path.parent / stem if kind else path
+        key = set_key(path, None)
         state = self._sets.get(key) or self._visited.pop(key, None)
         if state is None:
             state = DumpSetState(key, path, self._events)
@@ -302,31 +296,3 @@ class Session:
         """Looks what has changed on disk."""
         for state in (*self._sets.values(), *self._visited.values()):
             await state.look()
-
-
-def _key(path: Path, document: Document) -> Path:
-    """What tells sets apart: the stem of the files' names, or a path that stands alone."""
-    stem, kind = split_name(path.name)
-    if kind or kind_of_content(document.data) is MemberKind.HLO:
-        return path.parent / stem
-    return path
-
-
-def _set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
-    """The files of the set of a file, some of which are open; runs in a worker thread."""
-    # A name that tells what a file holds leads to its siblings.
-    path = min(texts or [path], key=lambda path: split_name(path.name)[1] is None)
-    try:
-        return find_set(path, texts)
-    except NotADump:
-        kind = kind_of_content(texts[path].data) if path in texts else None
-        return SetFiles(path, {} if kind is MemberKind.HLO else {MemberKind.BUFFER_ASSIGNMENT: path})
-    except OSError:
-        return SetFiles(path, {})
-
-
-def _load(path: Path, job: _Job, known: Mapping[Path, LoadedFile]) -> tuple[dict[Path, LoadedFile], Analysis]:
-    """Loads the set of a file, with the texts of some open documents; runs in a worker thread."""
-    texts = job.texts
-    loaded = load_files(_set_files(path, texts), texts, known, lambda: job.is_cancelled)
-    return loaded, analyse(file.member for file in loaded.values())
