@@ -40,8 +40,8 @@ _VISITED: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenDocument:
-    """A document that the editor has open. `opening` tells this time that it was opened from others; `edits` are those since
-    `analysed`, the text that the last analysis is of; None if there is none of it.
+    """A document that the editor has open. `opening` tells this time that it was opened from others; `edits` are
+    those since `analysed`, the text that the last analysis is of; None if there is none of it.
     """
 
     uri: str
