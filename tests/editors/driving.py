@@ -23,6 +23,9 @@ from typing import Any, TypeVar
 
 from samples import ROOT
 
+_CANCELLED = -32800
+"""The code of what the editor itself has cancelled."""
+
 SECONDS = 30
 """How long anything may take at most."""
 
@@ -158,7 +161,8 @@ class Home:
     def complaints(self) -> str:
         """What went wrong in the servers: errors that they answered, and what they wrote to standard error."""
         errors = self._said / "errors"
-        answers = [json.dumps(said["error"]) for said in self._read("*.out") if "error" in said]
+        failures = [said["error"] for said in self._read("*.out") if "error" in said]
+        answers = [json.dumps(failure) for failure in failures if failure["code"] != _CANCELLED]
         return "\n".join([*answers, errors.read_text() if errors.exists() else ""]).strip()
 
     def _read(self, pattern: str) -> Iterator[dict[str, Any]]:

@@ -32,12 +32,21 @@ class Emacs:
         home.write("server.el", f'(setq server-socket-dir "{home.folder}/run" server-name "emacs") (server-start)')
         with Terminal.running([program, "-nw", "-l", home.folder / "server.el"], home, folder) as terminal:
             emacs = cls(home, terminal)
-            wait_for(emacs._socket.exists)
+            wait_for(emacs._is_up)
             yield emacs
             home.wait_for_answers()
-            emacs._evaluate("(run-at-time 0 nil #'kill-emacs)")
+            # It may be gone before it has answered.
+            with contextlib.suppress(AssertionError):
+                emacs._evaluate("(run-at-time 0 nil #'kill-emacs)")
             terminal.wait()
         home.wait_for_the_end()
+
+    def _is_up(self) -> bool:
+        """Whether it has started."""
+        try:
+            return self.lisp("t")
+        except AssertionError:
+            return False
 
     def lisp(self, code: str) -> Any:
         """What some Lisp gives in the buffer that is shown, as JSON has it."""

@@ -36,12 +36,21 @@ class Neovim:
         home.write(".config/nvim/plugin/xla-lens.lua", readme_block("Neovim", "lua"))
         neovim = cls(home)
         with Terminal.running([_program(), "--listen", neovim._socket], home, folder) as terminal:
-            wait_for(neovim._socket.exists)
+            wait_for(neovim._is_up)
             yield neovim
             home.wait_for_answers()
-            neovim.keys("<C-\\><C-n>:qall!<CR>")
+            # It may be gone before it has answered.
+            with contextlib.suppress(AssertionError):
+                neovim.keys("<C-\\><C-n>:qall!<CR>")
             terminal.wait()
         home.wait_for_the_end()
+
+    def _is_up(self) -> bool:
+        """Whether it has started: it listens before it has read its configuration."""
+        try:
+            return self.lua("return vim.v.vim_did_enter == 1")
+        except AssertionError:
+            return False
 
     def lua(self, code: str) -> Any:
         """What some Lua returns."""
@@ -61,9 +70,10 @@ class Neovim:
         return done.stdout
 
     def open(self, path: Path) -> None:
-        """Opens a file, and waits for the server."""
+        """Opens a file, and waits until the server knows it: for a tag, Neovim waits for a second at most."""
         self.lua(f"vim.cmd.edit({json.dumps(str(path))}) return true")
         self.wait_for_server()
+        self.home.answers("textDocument/inlayHint")
 
     def wait_for_server(self) -> None:
         """Waits until the server serves the file that is shown."""

@@ -383,6 +383,7 @@ class Process(Editor):
         errors = await asyncio.wait_for(self.process.stderr.read(), PATIENCE) if self.process.stderr else b""
         await asyncio.wait_for(self.process.wait(), PATIENCE)
         await asyncio.wait((self._reader,), timeout=PATIENCE)
+        self._sink.close()
         self.raise_failure()
         return self.process.returncode, errors.decode()
 

@@ -19,6 +19,7 @@ from xla_lens.lsp.requests import HANDLERS, Wide
 from xla_lens.lsp.requests.content import page_uri
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.serve import create_server
+from xla_lens.lsp.strict import strict_converter
 from xla_lens.model.findings import Code
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.text.document import Document, document_of_file
@@ -37,6 +38,13 @@ _LINES: Final = 200
 _QUERIES: Final = ("", "f", "peak:", "temp: >1KiB", "allocation 1", "module:jit")
 _CHECKED_RANGES: Final = 100
 """Ranges of one answer that are looked at."""
+
+_CONVERTER: Final = strict_converter()
+# lsprotocol takes whatever has a `command` for a command, and so each action that has one.
+_CONVERTER.register_structure_hook(
+    lsp.Command | lsp.CodeAction,
+    lambda value, _: _CONVERTER.structure(value, lsp.CodeAction if "kind" in value else lsp.Command),
+)
 
 
 @dataclass(slots=True)
@@ -159,14 +167,14 @@ class _Check:
                 result = handler.answer(context, params)
             return self._checked(self._uri, method, result)
         except Exception as error:
-            self._outcome.wrong.append(f"{_where(params)}{method}: {type(error).__name__}: {error}")
+            self._outcome.wrong.append(f"{_where(params)}{method}: {_reason(error)}")
             return None
 
     def _checked(self, uri: str, method: str, result: Any) -> Any:
         """An answer. Raises if the protocol does not allow it, or if a range of it is not in its file."""
         answer = self._server.protocol.plain(result)
         answer_type: Any = lsp.METHOD_TO_TYPES[method][1]
-        response = self._server.protocol.typed({"jsonrpc": "2.0", "id": 0, "result": answer}, answer_type)
+        response = _CONVERTER.structure({"jsonrpc": "2.0", "id": 0, "result": answer}, answer_type)
         for number, (where, place) in enumerate(_ranges(answer, uri)):
             if number < _CHECKED_RANGES and where in self._documents:
                 self._check_range(self._documents[where], place)
@@ -231,5 +239,13 @@ def _ranges(answer: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _where(params: Any) -> str:
-    position = getattr(params, "position", None)
+    place = getattr(params, "range", params)
+    position = getattr(place, "start", None) or getattr(place, "position", None)
     return f"{position.line + 1}:{position.character + 1}: " if position else ""
+
+
+def _reason(error: BaseException) -> str:
+    """What is wrong, without the tree of errors around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

@@ -55,7 +55,7 @@ class XlaLensServer(LanguageServer):
         self._published: dict[Path, set[str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
-        self.pages: dict[str, tuple[int, ShownPage]] = {}
+        self.pages: dict[str, ShownPage] = {}
 
     @cached_property
     def session(self) -> "Session":
@@ -220,7 +220,8 @@ class XlaLensServer(LanguageServer):
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, what))
         elif (method, uri) not in self._told:
             self._told.add((method, uri))
-            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{method}, {uri}: {what}"))
+            where = f"{method}, {uri}" if uri else method
+            self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{where}: {what}"))
 
     def state_of_path(self, path: Path) -> "DumpSetState | None":
         """The set of a file: one that is open, or on disk within the workspace."""
@@ -284,8 +285,8 @@ class XlaLensServer(LanguageServer):
                 self.text_document_publish_diagnostics(
                     lsp.PublishDiagnosticsParams(uri, diagnostics, versions.get(uri))
                 )
-        for uri, (_, page) in list(self.pages.items()):
-            if page.key == state.key and state.open:
+        for uri, page in self.pages.items():
+            if page.state.key == state.key and page.generation != state.generation:
                 self.start(self._refresh_page(uri))
         for method in state.outdated():
             if REFRESHES.get(method) in self.client.refreshes:

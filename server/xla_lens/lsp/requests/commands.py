@@ -5,7 +5,9 @@ an editor may do more with it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from lsprotocol import types as lsp
@@ -14,7 +16,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 from xla_lens.features.references import references
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import explanation_path
+from xla_lens.files import NotADump, explanation_path, find_set
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.requests.context import Context
@@ -32,6 +34,7 @@ from xla_lens.render.numbers import parse_size
 from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind
 from xla_lens.text.positions import decode
 
 if TYPE_CHECKING:
@@ -41,6 +44,9 @@ _T = TypeVar("_T")
 
 _TOP: Final = 20
 _WIDTH: Final = 200
+
+_GREATEST: Final = (1 << 53) - 1
+"""The greatest number that each reader of JSON can tell from the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,18 @@ class _Arguments:
             raise JsonRpcInvalidParams(message=f"{name} is missing")
         value: _T = self.get(name, wanted, self.given[name])
         return value
+
+    def number(self, name: str) -> int | None:
+        """An argument that is a number from 0, None if it is not there."""
+        value = self.get(name, int, 0) if self.given.get(name) is not None else None
+        if value is not None and not 0 <= value <= _GREATEST:
+            raise JsonRpcInvalidParams(message=f"{name}: a number from 0 to {_GREATEST}")
+        return value
+
+    def need_number(self, name: str) -> int:
+        """An argument that has to be there, and to be a number from 0."""
+        self.need(name, int)
+        return self.number(name) or 0
 
     async def analysed(self) -> tuple[DumpSetState, Analysis]:
         """The set of the argument `uri`: of a document that is open, or of a file in the workspace."""
@@ -106,30 +124,38 @@ async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams)
 
 
 async def _report(arguments: _Arguments) -> Any:
-    _, analysis = await arguments.analysed()
+    state, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
     if kind not in ("markdown", "text", "json"):
         raise JsonRpcInvalidParams(message="format: markdown, text or json")
     budget = parse_size(arguments.get("budget", str, ""))
-    if budget is None and "budget" in arguments.given:
+    if budget is None and arguments.given.get("budget") is not None:
         raise JsonRpcInvalidParams(message='budget: a size such as "16GiB"')
     parts = arguments.get("parts", list, [])
-    if not set(parts) <= set(Part):
+    if not all(isinstance(part, str) and part in set(Part) for part in parts):
         raise JsonRpcInvalidParams(message=f"parts: some of {', '.join(Part)}")
     wanted = frozenset(map(Part, parts)) or DEFAULT_PARTS
-    top, step = arguments.get("top", int, -1 if kind == "json" else _TOP), arguments.get("atStep", int, -1)
+    top = arguments.number("top")
     options = ReportOptions(
-        top=top if top >= 0 else None,
-        at_step=step if step >= 0 else None,
+        top=_TOP if top is None and kind != "json" else top,
+        at_step=arguments.number("atStep"),
         parts=wanted | {Part.BUDGET} if budget is not None else wanted - {Part.BUDGET},
         budget_bytes=budget,
     )
-    files = {member.kind: member.label for member in analysis.dump.members}
-    made = await in_thread(report, analysis, files, options)
+    made = await in_thread(lambda: report(analysis, _files(state, analysis), options))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
+
+
+def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
+    """The files of a set; the HLO module, which is not loaded, is looked for on disk. Runs in a worker thread."""
+    files = {member.kind: Path(member.label).as_posix() for member in analysis.dump.members}
+    with suppress(NotADump, OSError):
+        found = find_set(state.path, {path: opened.document for path, opened in state.open.items()})
+        files |= {kind: path.as_posix() for kind, path in found.paths.items() if kind is MemberKind.HLO}
+    return files
 
 
 async def _check(arguments: _Arguments) -> Any:
@@ -161,7 +187,7 @@ async def _show_report(arguments: _Arguments) -> Any:
 
 async def _show_live_set(arguments: _Arguments) -> Any:
     if "position" not in arguments.given:
-        return await _show(arguments, LiveSetPage(arguments.need("step", int)))
+        return await _show(arguments, LiveSetPage(arguments.need_number("step")))
     context = await arguments.context()
     mention = context.mention(arguments.position())
     step = _step(context.analysis.dump, mention) if mention else None
@@ -179,7 +205,7 @@ def _step(dump: DumpSet, mention: Mention) -> int | None:
 
 
 async def _show_biography(arguments: _Arguments) -> Any:
-    return await _show(arguments, BiographyPage(arguments.need("allocation", int)))
+    return await _show(arguments, BiographyPage(arguments.need_number("allocation")))
 
 
 async def _show(arguments: _Arguments, page: Page) -> Any:

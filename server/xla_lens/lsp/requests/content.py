@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path, to_fs_path
@@ -29,18 +30,20 @@ if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
     from xla_lens.lsp.session import DumpSetState
 
-_KEPT: Final = 8
+_KEPT: Final = 30
+"""Pages that are kept, and of which an editor is told when they have changed."""
+
 _UNKNOWN: Final = "There is no such page, or its dump is neither open nor in the workspace.\n"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShownPage:
-    """A page as it was made of an analysis, and how to convert the places that it leads to."""
+    """A page as it was made of the analysis of a set that has a `generation`."""
 
-    key: Path
+    state: "DumpSetState"
+    generation: int
     document: Document
     links: tuple[PageLink, ...]
-    convert: Converter
 
     def link_at(self, offset: int) -> PageLink | None:
         """The link at a byte, None if there is none."""
@@ -68,12 +71,13 @@ async def answer_in_page(server: "XlaLensServer", method: str, uri: str, params:
     page = await shown_page(server, uri)
     if page is None:
         return None
+    convert = Converter(page.state.open, server.client)
     if method == lsp.TEXT_DOCUMENT_DOCUMENT_LINK:
-        return [lsp.DocumentLink(_range(server, page, link), page.convert.address(link.target)) for link in page.links]
+        return [lsp.DocumentLink(_range(server, page, link), convert.address(link.target)) for link in page.links]
     if method in _JUMPS:
         position = params.position
         link = page.link_at(to_offset(page.document, position.line, position.character, server.client.encoding))
-        return [page.convert.location(link.target)] if link else None
+        return [convert.location(link.target)] if link else None
     return None
 
 
@@ -105,12 +109,13 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     if analysis is None:
         return None
     known = server.pages.get(uri)
-    if known and known[0] == state.generation:
-        return known[1]
-    generation, convert = state.generation, Converter(state.open, server.client)
+    if known and known.generation == state.generation:
+        return known
+    generation = state.generation
     made = await in_thread(_make, analysis, page)
-    shown = ShownPage(state.key, Document(encode(made.text)), made.links, convert)
-    server.pages[uri] = generation, shown
+    shown = ShownPage(state, generation, Document(encode(made.text)), made.links)
+    server.pages.pop(uri, None)
+    server.pages[uri] = shown
     while len(server.pages) > _KEPT:
         del server.pages[next(iter(server.pages))]
     return shown
@@ -121,8 +126,9 @@ def _make(analysis: Analysis, page: Page) -> PageText:
 
 
 def _state(server: "XlaLensServer", address: str) -> "DumpSetState | None":
+    # Editors escape more of an address than there is need to.
     for state in server.session.sets:
-        if _set_uri(state.key) == address:
+        if unquote(_set_uri(state.key)) == unquote(address):
             return state
     key = Path(to_fs_path(f"file://{address.partition(':')[2]}") or "")
     return next((found for path in _files(key) if (found := server.state_of_path(path))), None)

@@ -1,5 +1,6 @@
 """Requests about a document as a whole, or about some lines of it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -8,7 +9,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hints import hints
 from xla_lens.features.links import Link, SourceLine, links
-from xla_lens.features.symbols import document_symbols
+from xla_lens.features.symbols import Symbol, document_symbols
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.sync import uri_of
@@ -32,8 +33,15 @@ def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain:
     symbols = document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT)
     if context.client.has_nested_symbols:
         return Plain([context.convert.symbol(context.member, symbol) for symbol in symbols])
+    if any(map(_is_cut, symbols)):
+        # In a tree the part itself says so.
+        context.told_cut(f"the {SYMBOL_LIMIT:,} biggest of each part are shown")
     name = Path(context.member.label).name
     return Plain([flat for symbol in symbols for flat in context.convert.flat_symbols(context.member, symbol, name)])
+
+
+def _is_cut(symbol: Symbol) -> bool:
+    return 0 < len(symbol.children) < symbol.count or any(map(_is_cut, symbol.children))
 
 
 def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
@@ -42,6 +50,8 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayH
         return None
     start, end = context.offset(params.range.start), context.offset(params.range.end)
     found = hints(context.analysis, context.member, start, end, HINT_LIMIT)
+    if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
+        context.told_cut(f"the first {HINT_LIMIT:,} hints of each kind are shown")
     return [context.convert.hint(context.member, hint) for hint in found]
 
 

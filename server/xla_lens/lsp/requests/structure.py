@@ -18,13 +18,15 @@ TOKEN_LIMIT: Final = 20_000
 """Words in one answer, at most."""
 
 POSITION_LIMIT: Final = 1_000
-"""Cursors in one request, at most."""
+"""Cursors of one request around which something is looked for, at most."""
 
 
 def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
     """What can be folded, the biggest first if it is too much."""
-    limit = context.client.folding_limit or FOLD_LIMIT
-    found = folds(context.member, min(limit, FOLD_LIMIT))
+    limit = min(context.client.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+    found = folds(context.member, limit)
+    if len(found) == limit:
+        context.told_cut(f"the {limit:,} biggest folds are shown")
     starts = context.convert.rows(context.member, [fold.start for fold in found])
     ends = context.convert.rows(context.member, [fold.end for fold in found])
     return Plain(
@@ -38,14 +40,20 @@ def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
 
 def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> list[lsp.SelectionRange]:
     """What surrounds each of some places, from the word to the whole file."""
-    return [_widen(context, position) for position in params.positions[:POSITION_LIMIT]]
+    found = [_widen(context, position) for position in params.positions[:POSITION_LIMIT]]
+    # Each has to have an answer.
+    return [*found, *map(_nothing, params.positions[POSITION_LIMIT:])]
 
 
 def _widen(context: Context, position: lsp.Position) -> lsp.SelectionRange:
     found: lsp.SelectionRange | None = None
     for start, end in reversed(selection(context.member, context.offset(position))):
         found = lsp.SelectionRange(context.convert.range(context.member, start, end), found)
-    return found or lsp.SelectionRange(lsp.Range(position, position))
+    return found or _nothing(position)
+
+
+def _nothing(position: lsp.Position) -> lsp.SelectionRange:
+    return lsp.SelectionRange(lsp.Range(position, position))
 
 
 def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:

@@ -1,0 +1,182 @@
+"""A person who reads dumps in an editor: what is open and what it says, places in it as the editor counts them, and
+answers as the text that stands at their ranges.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import pytest
+
+from lsp.wire import RICH, Inside
+from xla_lens.files import find_set
+from xla_lens.syntax.file_names import split_name
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+Range = Mapping[str, Any]
+
+in_all_encodings = pytest.mark.parametrize("reader", ["utf-8", "utf-16", "utf-32"], indirect=True)
+"""A test of a reader who counts columns in each unit that there is."""
+
+
+class Reader:
+    """An editor that holds texts, with the server inside. `texts` are those of the documents that are open."""
+
+    def __init__(self, encoding: str = "utf-16") -> None:
+        self.editor = Inside()
+        self.encoding = encoding
+        self.texts: dict[str, str] = {}
+        self._versions: dict[str, int] = {}
+
+    async def start(self, capabilities: Mapping[str, Any] = RICH, *folders: Path, **params: Any) -> Any:
+        """Begins the conversation, in a workspace of some folders; gives what the server can."""
+        if folders:
+            params["workspaceFolders"] = [{"uri": folder.as_uri(), "name": folder.name} for folder in folders]
+        general = {"general": {"positionEncodings": [self.encoding]}}
+        found = await self.editor.initialize({**capabilities, **general}, **params)
+        assert found["capabilities"]["positionEncoding"] == self.encoding
+        return found
+
+    async def stop(self) -> None:
+        """Ends the conversation, if it has begun. Raises what the server has done wrong."""
+        if self.editor.messages:
+            await self.editor.stop()
+
+    # ---------------------------------------------------------------- documents
+
+    def open(self, path: Path, text: str | None = None) -> str:
+        """Opens a file, as it is on disk or with another text; gives its address."""
+        return self.open_uri(path.as_uri(), path.read_bytes().decode() if text is None else text)
+
+    def open_uri(self, uri: str, text: str) -> str:
+        """Opens a document."""
+        self.texts[uri] = text
+        self._versions[uri] = 1
+        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
+        self.editor.notify("textDocument/didOpen", {"textDocument": document})
+        return uri
+
+    def replace(self, uri: str, old: str, new: str) -> None:
+        """Replaces a part of an open document, which has to stand in it once; only what differs is changed."""
+        text = self.texts[uri]
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in it"
+        self.texts[uri] = text.replace(old, new)
+        same = _same(old, new)
+        old, new, start = old[same:], new[same:], text.index(old) + same
+        same = _same(old[::-1], new[::-1])
+        old, new = old[: len(old) - same], new[: len(new) - same]
+        range_ = {"start": self._position(text, start), "end": self._position(text, start + len(old))}
+        self._versions[uri] += 1
+        document = {"uri": uri, "version": self._versions[uri]}
+        changed = {"textDocument": document, "contentChanges": [{"range": range_, "text": new}]}
+        self.editor.notify("textDocument/didChange", changed)
+
+    def close(self, uri: str) -> None:
+        """Closes a document."""
+        del self.texts[uri]
+        self.editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+    # ---------------------------------------------------------------- places
+
+    def at(self, uri: str, marked: str) -> Mapping[str, int]:
+        """The position of a mark: a line that stands once in a document, and a line with a `^` below the place."""
+        line, mark = marked.strip("\n").split("\n")
+        rows = [row for row, found in enumerate(lines(self.text(uri))) if found == line]
+        assert len(rows) == 1, f"{line!r} stands {len(rows)} times in it"
+        return {"line": rows[0], "character": self.width(line[: mark.index("^")])}
+
+    def text(self, uri: str) -> str:
+        """The text of a document: that of the editor, or else of the disk."""
+        return self.texts[uri] if uri in self.texts else path_of(uri).read_bytes().decode()
+
+    def cut(self, uri: str, range_: Range) -> str:
+        """The text at a range, which has to lie in the document."""
+        text = self.text(uri)
+        start, end = (self._index(text, range_[name]) for name in ("start", "end"))
+        assert start <= end
+        return text[start:end]
+
+    def shown(self, places: Iterable[Mapping[str, Any]] | None) -> list[str]:
+        """Places as text: the end of the file's name, the number of the line, and what stands there."""
+        return [self._shown(place) for place in places or ()]
+
+    def width(self, text: str) -> int:
+        """The width of a text in what the editor counts in."""
+        match self.encoding:
+            case "utf-8":
+                return len(text.encode("utf-8", "surrogatepass"))
+            case "utf-16":
+                return len(text.encode("utf-16-le", "surrogatepass")) // 2
+        return len(text)
+
+    def _shown(self, place: Mapping[str, Any]) -> str:
+        uri = place.get("targetUri") or place["uri"]
+        range_ = place.get("targetSelectionRange") or place["range"]
+        return f"{short_name(uri)}:{range_['start']['line'] + 1}: {self.cut(uri, range_)}"
+
+    def _position(self, text: str, index: int) -> Mapping[str, int]:
+        before = lines(text[:index])
+        return {"line": len(before) - 1, "character": self.width(before[-1])}
+
+    def _index(self, text: str, position: Mapping[str, int]) -> int:
+        starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        start, line = starts[position["line"]], lines(text)[position["line"]]
+        widths = [self.width(line[:index]) for index in range(len(line) + 1)]
+        return start + widths.index(position["character"])
+
+    # ---------------------------------------------------------------- requests
+
+    async def ask(self, method: str, uri: str, **params: Any) -> Any:
+        """The answer to a request about a document."""
+        return await self.editor.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
+
+    async def ask_at(self, method: str, uri: str, marked: str, **params: Any) -> Any:
+        """The answer to a request about a marked place."""
+        return await self.ask(method, uri, position=self.at(uri, marked), **params)
+
+    async def run(self, command: str, *arguments: Any) -> Any:
+        """The result of a command."""
+        return await self.editor.request(
+            "workspace/executeCommand", {"command": f"xla-lens.{command}", "arguments": list(arguments)}
+        )
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a text, as the protocol has them."""
+    return _LINE_END.split(text)
+
+
+def path_of(uri: str) -> Path:
+    """The path of the address of a file."""
+    address = urlsplit(uri)
+    assert address.scheme == "file", uri
+    return Path(url2pathname(address.path))
+
+
+def short_name(uri: str) -> str:
+    """The end of the name of a file, which tells what it holds."""
+    return re.split(r"_optimizations-|/", uri)[-1].removesuffix(".txt")
+
+
+def _same(text: str, other: str) -> int:
+    """How many characters two texts have in common at their starts."""
+    pairs = zip(text, other, strict=False)
+    return next((index for index, (one, two) in enumerate(pairs) if one != two), min(len(text), len(other)))
+
+
+def copied(path: Path, folder: Path, old: str = "", new: str = "") -> Path:
+    """A copy of the dump set of a file in a folder, with a text in place of another; gives that of the file."""
+    folder.mkdir(exist_ok=True)
+    for file in find_set(path).paths.values():
+        text = file.read_text()
+        (folder / file.name).write_text(text.replace(old, new) if old else text)
+    return folder / path.name
+
+
+def sibling(path: Path, kind: str) -> Path:
+    """Another file of the set of a file."""
+    return path.with_name(f"{split_name(path.name)[0]}-{kind}.txt")

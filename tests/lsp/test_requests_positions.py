@@ -1,0 +1,467 @@
+"""What is asked about a place: hover, where to go, references, highlights, and the flow of data."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.conftest import Loads
+from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
+from lsp.wire import RICH
+from samples import GLUED, PALLAS, SEED, SPLIT, TPU
+from xla_lens.lsp.requests import hierarchy, positions
+
+_GOING = ("definition", "declaration", "typeDefinition", "implementation")
+_ALL: Mapping[str, Any] = {"context": {"includeDeclaration": True}}
+_OTHERS: Mapping[str, Any] = {"context": {"includeDeclaration": False}}
+_TEXT, _READ, _WRITE = 1, 2, 3
+
+
+async def _places(reader: Reader, uri: str, marked: str) -> dict[str, list[str]]:
+    """Where all requests lead from a marked place."""
+    found = {method: reader.shown(await reader.ask_at(method, uri, marked)) for method in _GOING}
+    return {**found, "references": reader.shown(await reader.ask_at("references", uri, marked, **_ALL))}
+
+
+async def _highlights(reader: Reader, uri: str, marked: str) -> list[tuple[int, str, int]]:
+    """The words that mean the same as a marked one: their lines, and how they are marked."""
+    found = await reader.ask_at("documentHighlight", uri, marked)
+    return [(word["range"]["start"]["line"] + 1, reader.cut(uri, word["range"]), word["kind"]) for word in found]
+
+
+# ---------------------------------------------------------------- one file, and three
+
+
+@in_all_encodings
+async def test_a_value_in_one_file(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
+    quote = next(line for line in lines(reader.text(uri)) if line.startswith(" from instruction:%negate.0 "))
+    for marked in (
+        "    cüb🚀las-gemm.1{}:4-5\n           ^",
+        "    cüb🚀las-gemm.1: 4096 bytes\n                 ^",
+        "    4:cüb🚀las-gemm.1\n                  ^",
+        f"{quote}\n{' ' * quote.index('gemm')}^",
+    ):
+        assert await _places(reader, uri, marked) == {
+            "definition": ["001_491faa5ce21a17c6:43: <4 cüb🚀las-gemm.1 @0>"],
+            "declaration": ["001_491faa5ce21a17c6:8: <4 cüb🚀las-gemm.1 @0>"],
+            "typeDefinition": ["001_491faa5ce21a17c6:6: allocation 2: 0x399bf70, size 4096, maybe-live-out:"],
+            "implementation": ["001_491faa5ce21a17c6:63: cüb🚀las-gemm.1"],
+            "references": [
+                "001_491faa5ce21a17c6:8: <4 cüb🚀las-gemm.1 @0>",
+                "001_491faa5ce21a17c6:43: <4 cüb🚀las-gemm.1 @0>",
+                "001_491faa5ce21a17c6:45: cüb🚀las-gemm.1",
+                "001_491faa5ce21a17c6:47: negate.0, operand 0",
+                "001_491faa5ce21a17c6:71: cüb🚀las-gemm.1{}",
+                "001_491faa5ce21a17c6:77: cüb🚀las-gemm.1: 4096 bytes",
+                "001_491faa5ce21a17c6:63: cüb🚀las-gemm.1",
+                "001_491faa5ce21a17c6:37: %cüb🚀las-gemm.1",
+            ],
+        }
+        assert await _highlights(reader, uri, marked) == [
+            (8, "<4 cüb🚀las-gemm.1 @0>", _WRITE),
+            (43, "<4 cüb🚀las-gemm.1 @0>", _WRITE),
+            (45, "cüb🚀las-gemm.1", _TEXT),
+            (47, "operand 0", _READ),
+            (71, "cüb🚀las-gemm.1{}", _TEXT),
+            (77, "cüb🚀las-gemm.1", _TEXT),
+            (63, "cüb🚀las-gemm.1", _WRITE),
+            (37, "%cüb🚀las-gemm.1", _READ),
+        ]
+
+
+@in_all_encodings
+async def test_a_step_behind_a_wide_name(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
+    marked = "    cüb🚀las-gemm.1{}:4-5\n                        ^"
+    hover = await reader.ask_at("hover", uri, marked)
+    assert reader.cut(uri, hover["range"]) == "5"
+    assert hover["contents"]["value"].startswith("**step 5** · `negate.0`\n")
+    found = await _places(reader, uri, marked)
+    assert found["definition"] == ["001_491faa5ce21a17c6:64: negate.0"]
+    assert found["typeDefinition"] == []
+    assert await _highlights(reader, uri, marked) == [
+        (64, "5", _WRITE),
+        (69, "5", _TEXT),
+        (71, "5", _TEXT),
+        (73, "Live ranges at 5 (peak):", _TEXT),
+    ]
+
+
+@in_all_encodings
+async def test_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
+    """Of which one is open: the others are read from disk."""
+    await reader.start()
+    uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
+    marked = "    ynn_füs🚀n.1{}:36-38\n           ^"
+    assert await _places(reader, uri, marked) == {
+        "definition": ["buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>"],
+        "declaration": ["buffer-assignment:85: <247 ynn_füs🚀n.1 @0>"],
+        "typeDefinition": ["buffer-assignment:70: allocation 29: size 1869824, page 0, preallocated-temp:"],
+        "implementation": ["live-range:39: ynn_füs🚀n.1"],
+        "references": [
+            "buffer-assignment:85: <247 ynn_füs🚀n.1 @0>",
+            "buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>",
+            "buffer-assignment-values:304: ynn_füs🚀n.1",
+            "buffer-assignment-values:306: multiply_subtract_fusion.4, operand 1",
+            "live-range:70: ynn_füs🚀n.1{}",
+            "live-range:93: ynn_füs🚀n.1{}: 2048 bytes (cumulative: 5762048 bytes)",
+            "live-range:39: ynn_füs🚀n.1",
+            "buffer-assignment-values:314: %ynn_füs🚀n.1",
+        ],
+    }
+    assert await _highlights(reader, uri, marked) == [
+        (70, "ynn_füs🚀n.1{}", _TEXT),
+        (93, "ynn_füs🚀n.1{}", _TEXT),
+        (39, "ynn_füs🚀n.1", _WRITE),
+    ]
+
+
+async def test_references_without_the_declaration(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    found = await reader.ask_at("references", uri, "    cublas-gemm.1{}:4-5\n       ^", **_OTHERS)
+    assert [place.split(":")[1] for place in reader.shown(found)] == ["45", "47", "71", "77", "63", "37"]
+
+
+async def test_an_allocation_leads_to_its_values(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(TPU)
+    marked = "allocation 4: size 8, color 2, page 0, preallocated-temp:\n           ^"
+    found = await _places(reader, uri, marked)
+    assert found["definition"] == [
+        "buffer-assignment:15: <17 copy-start{2} @2>",
+        "buffer-assignment:16: <20 copy-start.1{2} @2>",
+        "buffer-assignment:17: <23 copy-start.2{2} @2>",
+    ]
+    assert found["implementation"] == []
+
+
+async def test_a_row_of_the_memory_usage_report(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(sibling(TPU, "memory-usage-report"))
+    line = next(line for line in lines(reader.text(uri)) if "        16384;" in line)
+    found = await _places(reader, uri, f"{line}\n{' ' * line.index('16384')}^")
+    assert found["definition"] == ["buffer-assignment-values:22: <15 copy-start{} @0>"]
+    assert found["typeDefinition"] == ["buffer-assignment:6: allocation 2: size 4243456, page 0, preallocated-temp:"]
+
+
+async def test_an_alias_shows_bytes_of_another(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(sibling(TPU, "live-range"))
+    marked = "    6:copy-done.1\n        ^"
+    found = await _places(reader, uri, marked)
+    assert found["definition"] == ["buffer-assignment-values:50: <19 copy-start.1{0} @0>"]
+    assert found["implementation"] == ["live-range:9: copy-done.1"]
+    hover = await reader.ask_at("hover", uri, marked)
+    assert "- `copy-done.1` shows its bytes and has none of its own\n" in hover["contents"]["value"]
+
+
+async def test_hovers_as_plain_text(reader: Reader) -> None:
+    hover = {"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}
+    await reader.start(hover)
+    uri = reader.open(SEED)
+    found = await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
+    assert found["contents"]["kind"] == "plaintext"
+    assert found["contents"]["value"].startswith("cublas-gemm.1 (value 4) · 4.0 KiB\n")
+    assert "`" not in found["contents"]["value"]
+
+
+async def test_links_where_the_editor_takes_them(reader: Reader) -> None:
+    """It shows the whole name as a link, and the whole line of the target."""
+    await reader.start({**RICH, "textDocument": {"definition": {"linkSupport": True}}})
+    uri = reader.open(sibling(TPU, "live-range"))
+    marked = "    copy-start.1{0}:5-8\n       ^"
+    (link,) = await reader.ask_at("definition", uri, marked)
+    assert reader.cut(uri, link["originSelectionRange"]) == "copy-start.1{0}"
+    assert reader.cut(link["targetUri"], link["targetSelectionRange"]) == "<19 copy-start.1{0} @0>"
+    (link,) = await reader.ask_at("definition", uri, "    copy-start.1{0}:5-8\n                    ^")
+    assert reader.cut(uri, link["originSelectionRange"]) == "5"
+    assert reader.cut(link["targetUri"], link["targetRange"]) == "    5:copy-start.1"
+    assert reader.cut(link["targetUri"], link["targetSelectionRange"]) == "copy-start.1"
+    (location,) = await reader.ask_at("declaration", uri, marked)
+    assert location.keys() == {"uri", "range"}
+
+
+# ---------------------------------------------------------------- one word is one word
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "word"),
+    [
+        (sibling(TPU, "live-range"), "    copy-start.1{0,1}:5-8", "copy-start.1{0,1}"),
+        (TPU, " value: <19 copy-start.1{0,1} @0> (size=4194304,offset=49152)", "<19 copy-start.1{0,1} @0>"),
+        (sibling(TPU, "buffer-assignment-values"), "<19 copy-start.1{0,1} @0>", "<19 copy-start.1{0,1} @0>"),
+        (sibling(TPU, "buffer-assignment-values"), "  copy-start.1 {0,1}", "copy-start.1 {0,1}"),
+        (sibling(TPU, "live-range"), "      ├── copy-start.1{0,1} (25.0%", "copy-start.1{0,1}"),
+        (sibling(SPLIT, "buffer-assignment-values"), "  wrapped_reduce-window, operand 1", "wrapped_reduce-window"),
+        (SPLIT, " value: <244 dot @0>", "<244 dot @0>"),
+        (PALLAS, " value: <", "<"),
+        (GLUED, " value: <", "<"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_name_is_one_word(reader: Reader, tmp_path: Path, path: Path, line: str, word: str) -> None:
+    await reader.start()
+    path = copied(path, tmp_path, "copy-start.1{0}", "copy-start.1{0,1}")
+    path.write_text(path.read_text().replace("copy-start.1 {0}", "copy-start.1 {0,1}"))
+    uri = reader.open(path)
+    row, text = next((row, text) for row, text in enumerate(lines(reader.text(uri))) if text.startswith(line))
+    start = text.index(word)
+    word = text[start : text.index(">", start) + 1] if word.startswith("<") else word
+    for column in range(start, start + len(word) + 1):
+        position = {"line": row, "character": column}
+        hover = await reader.ask("hover", uri, position=position)
+        assert reader.cut(uri, hover["range"]) == word
+        (link,) = await reader.ask("declaration", uri, position=position)
+        assert reader.cut(uri, link["originSelectionRange"]) == word
+        marks = await reader.ask("documentHighlight", uri, position=position)
+        assert hover["range"] in [mark["range"] for mark in marks]
+        (selection,) = await reader.ask("selectionRange", uri, positions=[position])
+        chain = [reader.cut(uri, selection["range"])]
+        while selection := selection.get("parent"):
+            chain.append(reader.cut(uri, selection["range"]))
+        assert word in chain
+
+
+# ---------------------------------------------------------------- where nothing is
+
+
+@pytest.mark.parametrize("method", ["hover", *_GOING, "references", "documentHighlight", "prepareCallHierarchy"])
+async def test_there_is_no_answer_where_nothing_is(reader: Reader, method: str) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    context = _ALL if method == "references" else {}
+    for row, column in ((0, 3), (14, 0), (17, 2), (0, 9999), (9999, 0), (2**31 - 1, 2**31 - 1)):
+        position = {"line": row, "character": column}
+        assert await reader.ask(method, uri, position=position, **context) is None
+    closed = SPLIT.as_uri()
+    assert await reader.ask(method, closed, position={"line": 2, "character": 12}, **context) is None
+
+
+# ---------------------------------------------------------------- while the texts change
+
+
+@in_all_encodings
+async def test_places_are_carried_over_edits(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """What is asked before an edit is worked in is answered from the last analysis, at the places as they are now."""
+    await reader.start()
+    assignment = copied(SPLIT, tmp_path)
+    live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
+    before = await _places(reader, live, "    dot{}:35-37\n     ^")
+    loads.hold()
+    reader.replace(live, "HloLiveRange (max 40):", "\n\nHloLiveRange (max 40):")
+    reader.replace(live, "    dot{}:35-37", " 🚀   dot{}:35-37")
+    reader.replace(values, "<244 dot @0>", "é🚀<244 dot @0>")
+    reader.replace(values, "Used values:", "🚀\r\nUsed values:")
+    for marked in (" 🚀   dot{}:35-37\n      ^", " 🚀   dot{}:35-37\n         ^"):
+        assert await _places(reader, live, marked) == {
+            "definition": ["buffer-assignment-values:281: <244 dot @0>"],
+            "declaration": before["declaration"],
+            "typeDefinition": before["typeDefinition"],
+            "implementation": ["live-range:40: dot"],
+            "references": [
+                "buffer-assignment:84: <244 dot @0>",
+                "buffer-assignment-values:281: <244 dot @0>",
+                "buffer-assignment-values:283: dot",
+                "buffer-assignment-values:285: multiply_subtract_fusion.5, operand 1",
+                "live-range:69: dot{}",
+                "live-range:87: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+                "live-range:40: dot",
+                "buffer-assignment-values:293: %dot",
+            ],
+        }
+        assert await _highlights(reader, live, marked) == [
+            (69, "dot{}", _TEXT),
+            (87, "dot{}", _TEXT),
+            (40, "dot", _WRITE),
+        ]
+
+
+async def test_what_is_torn_apart_has_an_answer(reader: Reader, loads: Loads) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    assert await reader.ask_at("hover", uri, "    cublas-gemm.1{}:4-5\n       ^")
+    loads.hold()
+    reader.replace(uri, "ublas-gemm.1{}:4-", "")
+    marked = "    c5\n    ^"
+    hover = await reader.ask_at("hover", uri, marked)
+    assert reader.cut(uri, hover["range"]) == "c"
+    assert "001_491faa5ce21a17c6:71: c" in (await _places(reader, uri, marked))["references"]
+    reader.replace(uri, reader.text(uri), "")
+    assert await reader.ask("hover", uri, position={"line": 0, "character": 0}) is None
+    found = await reader.ask("references", uri, position={"line": 0, "character": 0}, **_ALL)
+    assert found is None
+
+
+async def test_a_new_text_is_waited_for_where_that_is_short(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    text = reader.text(uri)
+    reader.replace(uri, text, "\n" + text.replace("cublas-gemm.1", "gemm"))
+    found = await reader.ask_at("definition", uri, "    gemm{}:4-5\n      ^")
+    assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 gemm @0>"]
+
+
+async def test_a_text_that_is_open_counts_instead_of_its_file(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    assignment = copied(SPLIT, tmp_path)
+    live, values = (reader.open(sibling(assignment, kind)) for kind in ("live-range", "buffer-assignment-values"))
+    reader.replace(values, "<244 dot @0>", "\n\n<244 dot @0>")
+    marked = "    dot{}:35-37\n     ^"
+    found = await reader.ask_at("definition", live, marked)
+    assert reader.shown(found) == ["buffer-assignment-values:282: <244 dot @0>"]
+    reader.close(values)
+    found = await reader.ask_at("definition", live, marked)
+    assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
+
+
+async def test_a_file_that_is_gone_leaves_the_rest(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    assignment = copied(SPLIT, tmp_path)
+    live = reader.open(sibling(assignment, "live-range"))
+    marked = "    dot{}:35-37\n     ^"
+    assert await reader.ask_at("definition", live, marked)
+    sibling(assignment, "buffer-assignment-values").unlink()
+    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": []})
+    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": []})
+    await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
+    assert await _places(reader, live, marked) == {
+        "definition": ["buffer-assignment:84: <244 dot @0>"],
+        "declaration": ["buffer-assignment:84: <244 dot @0>"],
+        "typeDefinition": ["buffer-assignment:70: allocation 29: size 1869824, page 0, preallocated-temp:"],
+        "implementation": ["live-range:38: dot"],
+        "references": [
+            "buffer-assignment:84: <244 dot @0>",
+            "live-range:67: dot{}",
+            "live-range:85: dot{}: 1605632 bytes (cumulative: 1605632 bytes)",
+            "live-range:38: dot",
+        ],
+    }
+
+
+async def test_a_document_outlives_its_file(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SEED, tmp_path)
+    uri = reader.open(path)
+    path.unlink()
+    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
+    found = await reader.ask_at("definition", uri, "    cublas-gemm.1{}:4-5\n       ^")
+    assert reader.shown(found) == ["001_491faa5ce21a17c6:44: <4 cublas-gemm.1 @0>"]
+
+
+# ---------------------------------------------------------------- the flow of data
+
+
+async def _item(reader: Reader, uri: str, marked: str) -> Any:
+    (item,) = await reader.ask_at("prepareCallHierarchy", uri, marked)
+    return item
+
+
+async def _flow(reader: Reader, item: Any, way: str) -> list[tuple[str, str, list[str]]]:
+    """Who makes or reads an item: names, what is told of them, and the places that say so."""
+    found = await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item})
+    told = []
+    for call in found:
+        other = call["from" if way == "incoming" else "to"]
+        # They stand in the file of whoever is called from.
+        uri = other["uri"] if way == "incoming" else item["uri"]
+        told.append((other["name"], other["detail"], [reader.cut(uri, range_) for range_ in call["fromRanges"]]))
+    return told
+
+
+@in_all_encodings
+async def test_the_flow_of_data(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(sibling(copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n"), "live-range"))
+    item = await _item(reader, uri, "    36:ynn_füs🚀n.1\n            ^")
+    assert (item["name"], item["detail"]) == (
+        "ynn_füs🚀n.1",
+        "2.0 KiB · allocation 29, preallocated-temp · live 36-38",
+    )
+    assert reader.cut(item["uri"], item["selectionRange"]) == "ynn_füs🚀n.1"
+    assert reader.cut(item["uri"], item["range"]).startswith("<247 ynn_füs🚀n.1 @0>\n positions:\n")
+    assert await _flow(reader, item, "incoming") == [
+        (
+            "multiply_add_fusion",
+            "256.0 KiB · allocation 29, preallocated-temp · live 32-36",
+            ["ynn_füs🚀n.1, operand 0"],
+        ),
+        ("constant.39", "4 B · allocation 10, constant · live 8-36", ["ynn_füs🚀n.1, operand 1"]),
+    ]
+    (reads,) = await _flow(reader, item, "outgoing")
+    assert reads[0] == "multiply_subtract_fusion.4"
+    assert reads[2] == ["multiply_subtract_fusion.4, operand 1"]
+
+
+async def test_the_flow_of_data_through_tuples_and_aliases(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(sibling(TPU, "live-range"))
+    item = await _item(reader, uri, "    8:fusion.2\n       ^")
+    incoming = await _flow(reader, item, "incoming")
+    # It reads `copy-done.1` and `copy-done.2`, which show bytes of what they have copied.
+    assert [(name, places) for name, _, places in incoming] == [
+        ("copy-start.1{0}", ["fusion.2, operand 0"]),
+        ("copy-start.2{0}", ["fusion.2, operand 1"]),
+    ]
+    whole = await _item(reader, uri, "    3:copy-start\n       ^")
+    assert (whole["name"], whole["detail"]) == ("copy-start", "3 values · 4.00 MiB · live 3-6")
+    outgoing = await _flow(reader, whole, "outgoing")
+    assert [name for name, _, _ in outgoing] == ["copy-start.1"]
+
+
+async def test_an_item_is_found_again_after_an_edit(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    item = await _item(reader, uri, "    4:cublas-gemm.1\n       ^")
+    reader.replace(uri, "BufferAssignment:", "\n\n\nBufferAssignment:")
+    found = await reader.editor.request("callHierarchy/incomingCalls", {"item": item})
+    assert [reader.cut(uri, call["from"]["selectionRange"]) for call in found] == ["fusion", "param.1"]
+    reader.replace(uri, "<4 cublas-gemm.1 @0>\n positions", "<4 gemm @0>\n positions")
+    for way in ("incoming", "outgoing"):
+        assert isinstance(await reader.editor.request(f"callHierarchy/{way}Calls", {"item": item}), list)
+    for data in (None, {"uri": uri}, {"uri": uri, "name": "nobody", "index": None}, {"uri": uri, "name": 5}):
+        given = {**item, "data": data}
+        assert not await reader.editor.request("callHierarchy/outgoingCalls", {"item": given})
+
+
+# ---------------------------------------------------------------- limits
+
+
+async def test_what_is_cut_is_said(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(positions, "HIGHLIGHT_LIMIT", 2)
+    monkeypatch.setattr(hierarchy, "FLOW_LIMIT", 1)
+    reader.editor.settings = {"references": {"limit": 3}}
+    await reader.start()
+    uri = reader.open(SEED)
+    marked = "    cublas-gemm.1{}:4-5\n       ^"
+    assert len(await reader.ask_at("references", uri, marked, **_ALL)) == 3
+    item = await _item(reader, uri, marked)
+    assert len(await reader.editor.request("callHierarchy/incomingCalls", {"item": item})) == 1
+    messages = [message["params"]["message"] for message in reader.editor.received("window/showMessage")]
+    assert messages == [
+        "more than 3 references: the first 3 are shown",
+        "more than 1 producers: the first 1 are shown",
+    ]
+    # An editor asks for these at each move of the cursor: nobody wants to read of them again and again.
+    for _ in range(3):
+        assert len(await _highlights(reader, uri, marked)) == 2
+    (logged,) = reader.editor.received("window/logMessage")
+    assert logged["params"]["message"] == (
+        f"textDocument/documentHighlight, {uri}: more than 2 words that mean the same: the first 2 are shown"
+    )
+
+
+async def test_long_lists_come_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xla_lens.lsp.server._PART", 3)
+    await reader.start()
+    uri = reader.open(SEED)
+    marked = "    cublas-gemm.1{}:4-5\n       ^"
+    whole = await reader.ask_at("references", uri, marked, **_ALL)
+    assert await reader.ask_at("references", uri, marked, **_ALL, partialResultToken="parts") == []
+    parts = [message["params"]["value"] for message in reader.editor.received("$/progress")]
+    assert [len(part) for part in parts] == [3, 3, 2]
+    assert [place for part in parts for place in part] == whole

@@ -1,0 +1,294 @@
+"""What an editor offers beside the text: lenses, which are resolved when they are shown, and actions, which explain or
+go somewhere. What they run is a command of the server.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.conftest import Loads
+from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
+from lsp.wire import RICH
+from samples import DUMPS, GLUED, SEED, SPLIT, TPU
+from xla_lens.lsp.requests import suggestions
+
+_FILES = [
+    SEED,
+    GLUED,
+    *(sibling(path, kind) for path in (SPLIT, TPU) for kind in ("buffer-assignment", "buffer-assignment-values")),
+    *(sibling(path, kind) for path in (SPLIT, TPU) for kind in ("live-range", "memory-usage-report")),
+]
+
+
+async def _lenses(reader: Reader, uri: str) -> list[tuple[str, str, Any]]:
+    """The lenses: their lines, what they tell, and the command of a click."""
+    text, told = lines(reader.text(uri)), []
+    for lens in await reader.ask("codeLens", uri):
+        assert "command" not in lens
+        assert lens["range"]["start"] == lens["range"]["end"] == {**lens["range"]["start"], "character": 0}
+        found = await reader.editor.request("codeLens/resolve", lens)
+        assert found["range"] == lens["range"]
+        told.append((text[lens["range"]["start"]["line"]], found["command"]["title"], found["command"]))
+    return told
+
+
+async def _actions(reader: Reader, uri: str, marked: str, **context: Any) -> list[Any]:
+    position = reader.at(uri, marked)
+    range_ = {"start": position, "end": position}
+    return await reader.ask("codeAction", uri, range=range_, context={"diagnostics": [], **context})
+
+
+# ---------------------------------------------------------------- lenses
+
+
+@in_all_encodings
+async def test_lenses_of_a_dump_in_one_file(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
+    assert [(line[:21], title) for line, title, _ in await _lenses(reader, uri)] == [
+        ("BufferAssignment:", "default: peak 580.0 KiB, reserved 580.0 KiB"),
+        ("allocation 2: 0x399bf", "2 values"),
+        ("allocation 4: 0x399c0", "100.0 % used at once, 1 value"),
+        ("<0 param @0>", "1 use in 1 instruction"),
+        ("<0 param @0>", "44.1 % of the peak of default"),
+        ("<1 param.1 @0>", "2 uses in 2 instructions"),
+        ("<1 param.1 @0>", "11.0 % of the peak of default"),
+        ("<2 negate.0 @0>", "1 use in 1 instruction"),
+        ("<3 tuple{} @0>", "no uses"),
+        ("<4 cüb🚀las-gemm.1 @0>", "1 use in 1 instruction"),
+        ("<4 cüb🚀las-gemm.1 @0>", "0.7 % of the peak of default"),
+        ("<5 fusion @0>", "1 use in 1 instruction"),
+        ("<5 fusion @0>", "44.1 % of the peak of default"),
+        ("    4:cüb🚀las-gemm.1", "show what is live at the peak: 580.0 KiB of default"),
+        ("  Live ranges at 5 (p", "show what is live here: 324.0 KiB of default"),
+        ("  Live ranges at 5 (p", "true peak of default: 580.0 KiB at step 4"),
+    ]
+
+
+async def test_lenses_of_several_memory_spaces(reader: Reader) -> None:
+    await reader.start()
+    spaces = (
+        "default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · "
+        "cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space"
+    )
+    uri = reader.open(sibling(TPU, "live-range"))
+    assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
+        ("HloLiveRange (max 9):", spaces),
+        ("    1:copy-start.2", "show what is live at the peak: 4.00 MiB of vmem"),
+        ("    3:copy-start", "show what is live at the peak: 4.00 MiB of cmem, 8 B of smem"),
+        ("    8:fusion.2", "show what is live at the peak: 12.00 MiB of default"),
+        (
+            "  Live ranges at 5 (peak):",
+            "show what is live here: 8.00 MiB of default, 4.00 MiB of vmem, 4.00 MiB of cmem and 1 more memory space",
+        ),
+        ("  Live ranges at 5 (peak):", "true peak of default: 12.00 MiB at step 8"),
+    ]
+    uri = reader.open(sibling(TPU, "memory-usage-report"))
+    assert [(line, title) for line, title, _ in await _lenses(reader, uri)] == [
+        ("Memory Space: default (color=0)", spaces)
+    ]
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
+async def test_each_lens_leads_somewhere(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uri = reader.open(path)
+    for line, title, command in await _lenses(reader, uri):
+        result = await reader.run(command["command"].removeprefix("xla-lens."), *command["arguments"])
+        match command["command"]:
+            case "xla-lens.showReferences":
+                # All that mentions the value: its uses are among them.
+                uses = int(title.split()[0].replace("no", "0"))
+                assert len(result) > uses
+                assert any(line.endswith(shown.split(": ")[1]) for shown in reader.shown(result))
+            case "xla-lens.goTo":
+                assert title.endswith(reader.shown([result])[0].split(": ")[-1]) or "step" in title
+            case _:
+                assert result["uri"].startswith("xla-lens:/")
+                assert result["text"].count("\n") > 2
+        (shown,) = reader.editor.received("window/showDocument")[-1:]
+        assert shown["params"]["takeFocus"] is True
+
+
+async def test_a_lens_keeps_its_place_while_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    before = [(line, title) for line, title, _ in await _lenses(reader, uri)]
+    loads.hold()
+    reader.replace(uri, "BufferAssignment:", "🚀\r\nBufferAssignment:")
+    reader.replace(uri, "<5 fusion @0>\n positions", "\n<5 fusion @0>\n positions")
+    after = await _lenses(reader, uri)
+    assert [(line, title) for line, title, _ in after] == before
+    assert after[-1][2]["arguments"][0]["range"]["start"]["line"] == 64
+
+
+async def test_a_lens_tells_what_there_is_when_it_is_shown(reader: Reader) -> None:
+    """The set may have been read again since it was found."""
+    await reader.start()
+    uri = reader.open(SEED)
+    found = await reader.ask("codeLens", uri)
+    line = " value: <5 fusion @0> (size=262144,offset=0): f32[64,1024]{1,0}\n"
+    reader.replace(uri, line, f"{line}{line.replace('<5 fusion', '<9 more')}")
+    row = lines(reader.text(uri)).index("allocation 4: 0x399c0d0, size 262144, preallocated-temp:")
+    (lens,) = (lens for lens in found if lens["range"]["start"]["line"] == row)
+    assert (await reader.editor.request("codeLens/resolve", lens))["command"]["title"].endswith(", 2 values")
+    reader.replace(uri, "allocation 4: 0x399c0d0", "allocation 5: 0x399c0d0")
+    assert (await reader.editor.request("codeLens/resolve", lens))["command"] == {"title": "", "command": ""}
+
+
+@pytest.mark.parametrize(
+    "data", [None, 5, {}, {"kind": "uses"}, {"kind": [], "number": 1}, {"kind": "no", "number": 1}]
+)
+async def test_a_lens_of_nobody(reader: Reader, data: Any) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    data = {"uri": uri, **data} if isinstance(data, dict) else data
+    found = await reader.editor.request("codeLens/resolve", {"range": range_, "data": data})
+    assert found["command"] == {"title": "", "command": ""}
+
+
+async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    found = await reader.ask("codeLens", uri)
+    reader.close(uri)
+    assert (await reader.editor.request("codeLens/resolve", found[0]))["command"] == {"title": "", "command": ""}
+
+
+async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggestions, "LENS_LIMIT", 2)
+    await reader.start()
+    uri = reader.open(SEED)
+    shown = [(line, title) for line, title, _ in await _lenses(reader, uri)]
+    assert shown[1] == ("BufferAssignment:", "lenses on the 2 biggest only")
+    assert [line for line, title in shown if "use" in title and "used" not in title] == [
+        "<0 param @0>",
+        "<5 fusion @0>",
+    ]
+
+
+async def test_each_file_of_the_collection_has_lenses(reader: Reader) -> None:
+    """Also those without a schedule, or with a few lines only."""
+    await reader.start()
+    for path in sorted(DUMPS.rglob("*-buffer-assignment.txt"))[::4]:
+        uri = reader.open(path)
+        line, title, command = (await _lenses(reader, uri))[0]
+        assert line == "BufferAssignment:"
+        assert "reserved" in title
+        assert command["command"] == "xla-lens.showSummary"
+
+
+# ---------------------------------------------------------------- actions
+
+
+async def test_a_finding_is_explained_and_leads_on(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    marked = "  Live ranges at 5 (peak):\n     ^"
+    await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
+    found = await _actions(reader, uri, marked, diagnostics=reader.editor.diagnostics[uri])
+    assert [(action["title"], action["kind"]) for action in found] == [
+        ("Explain peak-understated", "quickfix"),
+        ("Show what is live at step 5", "xla-lens"),
+        ("Go to the true peak of default: 580.0 KiB at step 4", "xla-lens"),
+        ("Show the report as Markdown", "xla-lens"),
+    ]
+    assert found[0]["diagnostics"] == reader.editor.diagnostics[uri]
+    assert found[0]["command"] == {
+        "title": "Explain peak-understated",
+        "command": "xla-lens.explain",
+        "arguments": [{"code": "peak-understated"}],
+    }
+    assert found[2]["command"]["command"] == "xla-lens.goTo"
+    assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:63: cublas-gemm.1"]
+
+
+async def test_actions_lead_to_related_places(reader: Reader) -> None:
+    """Of two values on the same bytes, to the other."""
+    await reader.start()
+    uri = reader.open(SEED, SEED.read_text().replace("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7"))
+    await reader.editor.until(lambda: bool(reader.editor.diagnostics.get(uri)))
+    row = " value: <2 negate.0 @0> (size=4096,offset=0): f32[64,16]{1,0}"
+    (own,) = (found for found in reader.editor.diagnostics[uri] if reader.cut(uri, found["range"]) == row.strip())
+    assert own["code"] == "overlapping-slices"
+    found = await _actions(reader, uri, f"{row}\n          ^", diagnostics=reader.editor.diagnostics[uri])
+    assert [(action["title"], action["diagnostics"]) for action in found if action["kind"] == "quickfix"] == [
+        ("Explain overlapping-slices", [own]),
+        ("Go to line 8: Shares bytes with it", [own]),
+    ]
+    # Without what the editor has told there is nothing to attach it to.
+    assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.name[-60:])
+async def test_each_action_leads_somewhere_and_edits_nothing(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uri = reader.open(path)
+    text = lines(reader.text(uri))
+    seen = set()
+    for row in range(0, len(text), max(1, len(text) // 40)):
+        position = {"line": row, "character": len(text[row]) // 2}
+        range_ = {"start": position, "end": position}
+        found = await reader.ask("codeAction", uri, range=range_, context={"diagnostics": []})
+        assert 1 <= len(found) <= 8
+        for action in found:
+            assert action.keys() <= {"title", "kind", "command", "diagnostics"}
+            arguments = action["command"]["arguments"]
+            if (action["command"]["command"], str(arguments)) not in seen:
+                seen.add((action["command"]["command"], str(arguments)))
+                assert await reader.run(action["command"]["command"].removeprefix("xla-lens."), *arguments)
+    assert len(seen) > 1 or "report" in path.name
+
+
+@pytest.mark.parametrize(
+    ("only", "kinds"),
+    [
+        (["quickfix"], {"quickfix"}),
+        (["xla-lens"], {"xla-lens"}),
+        (["xla-lens.more"], set()),
+        (["refactor", "source.organizeImports"], set()),
+        ([""], {"quickfix", "xla-lens"}),
+        (["refactor", "quickfix"], {"quickfix"}),
+    ],
+)
+async def test_actions_of_some_kinds(reader: Reader, only: list[str], kinds: set[str]) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^", only=only)
+    assert {action["kind"] for action in found} == kinds
+
+
+async def test_editors_that_take_commands_only(reader: Reader) -> None:
+    await reader.start({**RICH, "textDocument": {}})
+    uri = reader.open(SEED)
+    found = await _actions(reader, uri, "  Live ranges at 5 (peak):\n     ^")
+    assert [command["command"] for command in found] == [
+        "xla-lens.explain",
+        "xla-lens.showLiveSet",
+        "xla-lens.goTo",
+        "xla-lens.showReport",
+    ]
+
+
+async def test_actions_while_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    marked = "  Live ranges at 5 (peak):\n     ^"
+    before = [action["title"] for action in await _actions(reader, uri, marked)]
+    loads.hold()
+    reader.replace(uri, "BufferAssignment:", "🚀\r\nBufferAssignment:")
+    found = await _actions(reader, uri, marked)
+    assert [action["title"] for action in found] == before
+    assert reader.shown(found[2]["command"]["arguments"]) == ["001_491faa5ce21a17c6:64: cublas-gemm.1"]
+
+
+async def test_there_are_no_actions_where_there_is_no_dump(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(tmp_path / "x-live-range.txt", "nothing\n")
+    found = await _actions(reader, uri, "nothing\n ^")
+    assert [action["title"] for action in found] == ["Explain syntax", "Show the report as Markdown"]
+    range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    closed = (tmp_path / "closed.txt").as_uri()
+    assert await reader.ask("codeAction", closed, range=range_, context={"diagnostics": []}) is None
