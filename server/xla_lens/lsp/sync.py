@@ -10,6 +10,7 @@ from urllib.parse import quote
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path
 
+from xla_lens.lsp.methods import PAGE_SCHEME
 from xla_lens.lsp.session import Session
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit, merged
@@ -45,8 +46,10 @@ def _quoted(text: str) -> str:
 
 
 def did_open(session: Session, params: lsp.DidOpenTextDocumentParams) -> None:
-    """The editor has opened a document."""
+    """The editor has opened a document. A page is the server's own: some editors tell of it, too."""
     item = params.text_document
+    if item.uri.startswith(f"{PAGE_SCHEME}:"):
+        return
     session.open(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
 
