@@ -51,13 +51,13 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that can be held. Nobody waits for a second one of a set, however short it is."""
-    found, load = Loads(), session._load
+    found, load = Loads(), session.load_set
 
     def held(*arguments: Any) -> Any:
         found.wait()
         return load(*arguments)
 
-    monkeypatch.setattr(session, "_load", held)
+    monkeypatch.setattr(session, "load_set", held)
     monkeypatch.setattr(session, "_SHORT", 0.0)
     yield found
     found.go_on()

@@ -46,10 +46,9 @@ def _quoted(text: str) -> str:
 
 
 def did_open(session: Session, params: lsp.DidOpenTextDocumentParams) -> None:
-    """The editor has opened a document."""
+    """The editor has opened a document. A page is the server's own: some editors tell of it, too."""
     item = params.text_document
     if item.uri.startswith(f"{PAGE_SCHEME}:"):
-        # The server has made it, and knows it better.
         return
     session.open(item.uri, path_of(item.uri), item.version, Document(encode(item.text)))
 
