@@ -39,7 +39,16 @@ class Reader:
         general = {"general": {"positionEncodings": [self.encoding]}}
         found = await self.editor.initialize({**capabilities, **general}, **params)
         assert found["capabilities"]["positionEncoding"] == self.encoding
+        if "configuration" in capabilities.get("workspace", {}):
+            await self.editor.until(lambda: bool(self.editor.received("workspace/configuration")))
         return found
+
+    async def set(self, **settings: Any) -> None:
+        """Changes the settings of the user, by their groups."""
+        count = len(self.editor.received("workspace/configuration"))
+        self.editor.settings = settings
+        self.editor.notify("workspace/didChangeConfiguration", {"settings": None})
+        await self.editor.until(lambda: len(self.editor.received("workspace/configuration")) > count)
 
     async def stop(self) -> None:
         """Ends the conversation, if it has begun. Raises what the server has done wrong."""

@@ -146,7 +146,7 @@ async def test_a_lens_of_nobody(reader: Reader, data: Any) -> None:
     range_ = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
     data = {"uri": uri, **data} if isinstance(data, dict) else data
     found = await reader.editor.request("codeLens/resolve", {"range": range_, "data": data})
-    assert found["command"] == {"title": "", "command": ""}
+    assert found.get("command", {}) in ({}, {"title": "", "command": ""})
 
 
 async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
@@ -154,7 +154,7 @@ async def test_a_lens_of_a_document_that_is_closed(reader: Reader) -> None:
     uri = reader.open(SEED)
     found = await reader.ask("codeLens", uri)
     reader.close(uri)
-    assert (await reader.editor.request("codeLens/resolve", found[0]))["command"] == {"title": "", "command": ""}
+    assert await reader.editor.request("codeLens/resolve", found[0]) == found[0]
 
 
 async def test_many_lenses_are_cut_and_say_so(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,10 @@ from lsprotocol import types as lsp
 
 from xla_lens.files import SetFiles
 from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.diagnostics import tell_left_out
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.tree import Cancelled
@@ -38,9 +40,12 @@ class WorkspaceIndex:
         self._known: dict[Path, IndexedSet] = {}
         self._found: dict[Path, IndexedSet] = {}
         self._open: dict[Path, tuple[int, IndexedSet]] = {}
+        self._answered: Mapping[Path, IndexedSet] | None = None
         self._progress: Progress | None = None
         self._task: asyncio.Task[None] | None = None
+        self._folders: list[Path] = []
         self._read_at = float("-inf")
+        self._is_forgotten = False
         self._is_cancelled = False
 
     def close(self) -> None:
@@ -48,8 +53,8 @@ class WorkspaceIndex:
         self._is_cancelled = True
 
     def forget(self) -> None:
-        """The folders or the files in them have changed."""
-        self._read_at = float("-inf")
+        """Files in the folders have changed: what was read is not as it is on disk any more."""
+        self._is_forgotten = True
 
     @property
     def is_reading(self) -> bool:
@@ -58,12 +63,21 @@ class WorkspaceIndex:
 
     async def read(self) -> None:
         """Waits until all sets are read as they are on disk now, or were a few seconds ago."""
-        if not self.is_reading:
-            if time.monotonic() - self._read_at < _LASTS:
-                return
-            self._task = asyncio.get_running_loop().create_task(self._read())
-        if self._task:
+        while not self._is_cancelled and (self.is_reading or not self._is_fresh()):
+            if self._task is None or self._task.done():
+                self._task = asyncio.get_running_loop().create_task(self._read())
             await asyncio.shield(self._task)
+
+    def note_answer(self) -> None:
+        """A request is answered from the sets as they were read."""
+        self._answered = self._known
+
+    def is_answer_outdated(self) -> bool:
+        """Whether a request was answered from what has changed since; told once."""
+        is_outdated = self._answered is not None and self._answered != self._known
+        if is_outdated:
+            self._answered = None
+        return is_outdated
 
     async def sets(self) -> Mapping[Path, IndexedSet]:
         """The sets that have been read up to now, by their stems."""
@@ -80,16 +94,22 @@ class WorkspaceIndex:
         loaded for, such as the limits of the user, is not among them.
         """
         ignored = self._server.settings.ignored_codes
+        left_out = {uri_of(Path(label)): found.count - len(found.told) for label, found in indexed.findings.items()}
+        tell_left_out(self._server, left_out)
         return {
-            Path(label).as_uri(): [diagnostic for diagnostic in findings.told if diagnostic.code not in ignored]
-            for label, findings in indexed.findings.items()
+            uri_of(Path(label)): [diagnostic for diagnostic in found.told if diagnostic.code not in ignored]
+            for label, found in indexed.findings.items()
         }
 
+    def _is_fresh(self) -> bool:
+        is_recent = time.monotonic() - self._read_at < _LASTS
+        return is_recent and not self._is_forgotten and self._folders == self._server.folders
+
     async def _read(self) -> None:
-        self._found = {}
+        self._found, self._folders, self._is_forgotten = {}, self._server.folders, False
         async with progress(self._server, "Reading dump sets", told=self._told):
             try:
-                await in_thread(self._read_all, self._server.folders)
+                await in_thread(self._read_all, self._folders)
             except Cancelled:
                 return
         self._known, self._found, self._progress = self._found, {}, None

@@ -20,7 +20,8 @@ from pygls.lsp.server import LanguageServer
 
 from xla_lens import __version__
 from xla_lens.lsp.client import Client, client_of
-from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, REFRESHES, Command
+from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, Command
+from xla_lens.lsp.news import News
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.protocol import Protocol
@@ -52,7 +53,9 @@ class XlaLensServer(LanguageServer):
         super().__init__("xla-lens", __version__, protocol_cls=Protocol, converter_factory=strict_converter)
         self.client = Client()
         self.settings = Settings()
-        self._published: dict[Path, set[str]] = {}
+        self.news = News(self)
+        self.asked: set[str] = set()
+        self._has_folders = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
         self.pages: dict[str, ShownPage] = {}
@@ -62,13 +65,14 @@ class XlaLensServer(LanguageServer):
         """The open documents and their sets."""
         from xla_lens.lsp.session import Events, Session
 
-        return Session(Events(self._loaded, self._vanished, self._loading))
+        return Session(Events(self.news.set_loaded, self.news.files_vanished, self._loading))
 
     # ---------------------------------------------------------------- the life of the server
 
     def initialize(self, params: lsp.InitializeParams, capabilities: lsp.ServerCapabilities) -> None:
         """The client has said what it can, and is about to be told what the server can."""
         self.client = client_of(params.capabilities)
+        self._has_folders = params.workspace_folders is not None
         self._take_settings(params.initialization_options)
         capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
         if capabilities.workspace:
@@ -120,6 +124,7 @@ class XlaLensServer(LanguageServer):
                     await self.session.look()
                 except Exception:
                     logger.exception("cannot look at the disk")
+            self.start(self.news.look())
         # It can never say `exit` again.
         self.protocol.on_exit()
 
@@ -136,9 +141,8 @@ class XlaLensServer(LanguageServer):
         """Follows settings from now on."""
         before = self.settings
         self._take_settings(given)
-        if self.settings != before and self.is_used:
-            for state in self.session.sets:
-                self._loaded(state)
+        if self.settings != before:
+            self.news.settings_changed(before)
 
     def _take_settings(self, given: Any) -> None:
         if isinstance(given, Mapping) and SECTION in given:
@@ -152,6 +156,7 @@ class XlaLensServer(LanguageServer):
     async def answer(self, method: str, params: Any) -> Any:
         """The answer to a request. What goes wrong is logged here, and nowhere else."""
         token = getattr(params, "work_done_token", None)
+        self.asked.add(method)
         try:
             async with progress(self, "XLA Lens", token) if token is not None else nullcontext():
                 result = await self._answer(method, params)
@@ -239,7 +244,7 @@ class XlaLensServer(LanguageServer):
         from xla_lens.lsp.sync import path_of
 
         uris = [folder.uri for folder in self.workspace.folders.values()]
-        if not uris and self.workspace.root_uri:
+        if not self._has_folders and not uris and self.workspace.root_uri:
             uris = [self.workspace.root_uri]
         return [path_of(uri) for uri in uris if uri.startswith("file:")]
 
@@ -260,44 +265,10 @@ class XlaLensServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """What goes wrong is logged where it is caught. The user is not to be disturbed."""
 
-    # ---------------------------------------------------------------- what happens in the session
-
     @asynccontextmanager
     async def _loading(self, state: "DumpSetState") -> AsyncIterator[None]:
         async with progress(self, f"Reading {state.key.name}"):
             yield
-
-    def _vanished(self, _state: "DumpSetState", paths: list[Path]) -> None:
-        names = ", ".join(path.name for path in paths)
-        text = f"{names}: no longer on disk. XLA Lens goes on with what is left of the dump."
-        self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, text))
-
-    def _loaded(self, state: "DumpSetState") -> None:
-        from xla_lens.lsp.diagnostics import diagnostics_of
-
-        if not self.client.pulls_diagnostics:
-            found = diagnostics_of(state, self.client, self.settings)
-            versions = {opened.uri: opened.version for opened in state.open.values()}
-            gone = self._published.pop(state.key, set()) - found.keys()
-            if state.open:
-                self._published[state.key] = set(found)
-            for uri, diagnostics in (*((uri, []) for uri in sorted(gone)), *found.items()):
-                self.text_document_publish_diagnostics(
-                    lsp.PublishDiagnosticsParams(uri, diagnostics, versions.get(uri))
-                )
-        for uri, page in self.pages.items():
-            if page.state.key == state.key and page.generation != state.generation:
-                self.start(self._refresh_page(uri))
-        for method in state.outdated():
-            if REFRESHES.get(method) in self.client.refreshes:
-                self.start(self._refresh(REFRESHES[method]))
-
-    async def _refresh(self, method: str) -> None:
-        await self.ask(method, None)
-
-    async def _refresh_page(self, uri: str) -> None:
-        if self.client.reads_content:
-            await self.ask(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT_REFRESH, lsp.TextDocumentContentRefreshParams(uri))
 
 
 def _import_engine() -> None:

@@ -65,7 +65,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
     lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(documents.show_hints),
     lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),
-    lsp.CODE_LENS_RESOLVE: Wide(suggestions.resolve_lens),
+    lsp.CODE_LENS_RESOLVE: Quick(suggestions.resolve_lens),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(documents.list_links),
     lsp.DOCUMENT_LINK_RESOLVE: Wide(documents.resolve_link),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(suggestions.list_actions),

@@ -5,7 +5,6 @@ an editor may do more with it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -16,7 +15,8 @@ from pygls.exceptions import JsonRpcInvalidParams
 from xla_lens.features.references import references
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import NotADump, explanation_path, find_set
+from xla_lens.files import explanation_path
+from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.requests.context import Context
@@ -152,10 +152,8 @@ async def _report(arguments: _Arguments) -> Any:
 def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
     """The files of a set; the HLO module, which is not loaded, is looked for on disk. Runs in a worker thread."""
     files = {member.kind: Path(member.label).as_posix() for member in analysis.dump.members}
-    with suppress(NotADump, OSError):
-        found = find_set(state.path, {path: opened.document for path, opened in state.open.items()})
-        files |= {kind: path.as_posix() for kind, path in found.paths.items() if kind is MemberKind.HLO}
-    return files
+    found = set_files(state.path, {path: opened.document for path, opened in state.open.items()})
+    return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is MemberKind.HLO}
 
 
 async def _check(arguments: _Arguments) -> Any:

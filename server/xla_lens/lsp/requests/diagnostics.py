@@ -1,6 +1,7 @@
 """Diagnostics for editors that ask for them: of a document, and of the workspace."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from lsprotocol import types as lsp
@@ -35,7 +36,7 @@ async def of_document(server: "XlaLensServer", params: lsp.DocumentDiagnosticPar
     result = _result_id(server, state, uri)
     if result == params.previous_result_id:
         return lsp.RelatedUnchangedDocumentDiagnosticReport(result)
-    diagnostics = diagnostics_of(state, server.client, server.settings)
+    diagnostics = diagnostics_of(server, state)
     return lsp.RelatedFullDocumentDiagnosticReport(diagnostics.get(uri, []), result_id=result)
 
 
@@ -45,11 +46,20 @@ async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticP
     """
     before = {previous.uri: previous.value for previous in params.previous_result_ids}
     reports: dict[str, _WorkspaceReport] = {}
+    closed: Mapping[Path, IndexedSet] = {}
     if server.settings.checks_workspace:
         await server.index.read()
-        for indexed in (await server.index.sets()).values():
+        closed = await server.index.sets()
+        server.index.note_answer()
+    for state in server.session.sets:
+        await state.analysis_for(state.path)
+        # What is not open tells of edits of what is.
+        state.note_answer(lsp.WORKSPACE_DIAGNOSTIC, state.key)
+    is_open = {state.key for state in server.session.sets}
+    for key, indexed in closed.items():
+        if key not in is_open:
             reports.update((report.uri, report) for report in _of_indexed(server, indexed, before))
-    for state in server.session.sets if server.is_used else ():
+    for state in server.session.sets:
         reports.update((report.uri, report) for report in _of_set(server, state, before))
     # Of what was closed since nothing is told any more.
     for uri in before.keys() - reports.keys():
@@ -65,7 +75,7 @@ async def of_workspace(server: "XlaLensServer", params: lsp.WorkspaceDiagnosticP
 
 def _of_set(server: "XlaLensServer", state: DumpSetState, before: dict[str, str]) -> Iterator[_WorkspaceReport]:
     versions = {opened.uri: opened.version for opened in state.open.values()}
-    for uri, diagnostics in diagnostics_of(state, server.client, server.settings).items():
+    for uri, diagnostics in diagnostics_of(server, state).items():
         result, version = _result_id(server, state, uri), versions.get(uri)
         if before.get(uri) == result:
             yield lsp.WorkspaceUnchangedDocumentDiagnosticReport(uri, result, version)

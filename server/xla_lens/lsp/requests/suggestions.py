@@ -1,7 +1,7 @@
 """What an editor offers beside the text: code lenses and code actions. Both run commands."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lsprotocol import types as lsp
 
@@ -15,9 +15,6 @@ from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, S
 from xla_lens.model.places import Place, slice_place, used_value_place
 from xla_lens.render.actions import action_title
 from xla_lens.render.lenses import lens_title
-
-if TYPE_CHECKING:
-    from xla_lens.lsp.server import XlaLensServer
 
 # ---------------------------------------------------------------- lenses
 
@@ -34,12 +31,11 @@ def list_lenses(context: Context, _params: lsp.CodeLensParams) -> list[lsp.CodeL
     return found
 
 
-async def resolve_lens(server: "XlaLensServer", lens: lsp.CodeLens) -> lsp.CodeLens:
-    """What a lens tells, and what a click on it does. That of a document which was closed meanwhile tells nothing."""
+def resolve_lens(context: Context, lens: lsp.CodeLens) -> lsp.CodeLens:
+    """What a lens tells, and what a click on it does."""
     data: Mapping[str, Any] = lens.data if isinstance(lens.data, Mapping) else {}
-    uri, kind, number = data.get("uri"), data.get("kind"), data.get("number")
-    context = await server.context(lsp.CODE_LENS_RESOLVE, uri) if isinstance(uri, str) else None
-    if context and isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
+    kind, number = data.get("kind"), data.get("number")
+    if isinstance(kind, str) and kind in set(LensKind) and isinstance(number, int):
         facts = lens_facts(context.analysis, Lens(0, LensKind(kind), number))
         lens.command = _command(context, lens_title(facts), facts.click) if facts else None
     # A lens without a command would be asked for again.

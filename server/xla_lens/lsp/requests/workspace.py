@@ -34,22 +34,33 @@ async def find_symbols(server: "XlaLensServer", params: lsp.WorkspaceSymbolParam
     """What is found by name, size and what it is."""
     reading = asyncio.ensure_future(server.index.read())
     told: set[Path] = set()
-    while params.partial_result_token is not None and not reading.done():
-        await asyncio.wait([reading], timeout=_PERIOD)
-        found = {stem: one for stem, one in (await server.index.sets()).items() if stem not in told}
-        if found and not reading.done():
-            told |= found.keys()
-            server.send_part(params.partial_result_token, await _search(server, found.values(), params.query))
-    await reading
+    left = SYMBOL_LIMIT
+    try:
+        while params.partial_result_token is not None and not reading.done():
+            await asyncio.wait([reading], timeout=_PERIOD)
+            found = {stem: one for stem, one in (await server.index.sets()).items() if stem not in told}
+            if found and not reading.done():
+                told |= found.keys()
+                # The biggest sets come last: there has to be room for them.
+                part = await _search(server, found.values(), params.query, left // 2)
+                left -= len(part)
+                if part:
+                    server.send_part(params.partial_result_token, part)
+        await reading
+    finally:
+        # Others may wait for the same.
+        reading.cancel()
     rest = (one for stem, one in (await server.index.sets()).items() if stem not in told)
-    return await _search(server, rest, params.query)
+    return await _search(server, rest, params.query, left)
 
 
-async def _search(server: "XlaLensServer", sets: Iterable[IndexedSet], query: str) -> list[lsp.WorkspaceSymbol]:
+async def _search(
+    server: "XlaLensServer", sets: Iterable[IndexedSet], query: str, limit: int
+) -> list[lsp.WorkspaceSymbol]:
     summaries = [one.summary for one in sets]
-    found = await in_thread(search, summaries, parse_query(query), SYMBOL_LIMIT)
+    found = await in_thread(search, summaries, parse_query(query), limit)
     if found.is_cut:
-        server.tell_cut(lsp.WORKSPACE_SYMBOL, "", f"the best {SYMBOL_LIMIT:,} of what was found are shown")
+        server.tell_cut(lsp.WORKSPACE_SYMBOL, "", f"the best {SYMBOL_LIMIT:,} of what is found are shown")
     uris = {opened.path: opened.uri for state in server.session.sets for opened in state.open.values()}
     return [_symbol(symbol, uris) for symbol in found.symbols]
 

@@ -1,0 +1,351 @@
+"""Diagnostics: published to editors that do not ask for them, and pulled by those that do; of documents, and of the
+workspace.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.conftest import Loads
+from lsp.reading import Reader, copied, in_all_encodings, sibling
+from lsp.wire import PULLING, RICH
+from samples import SEED, SPLIT
+from xla_lens.lsp import diagnostics as limits
+
+_REFRESH = "workspace/diagnostic/refresh"
+
+_NO_REFRESH: Mapping[str, Any] = {
+    **PULLING,
+    "workspace": {name: value for name, value in RICH["workspace"].items() if name != "diagnostics"},
+}
+"""An editor that pulls diagnostics, and cannot be told to pull them again: Neovim is one."""
+
+_BAD = ("    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
+"""Two values are on the same bytes then."""
+
+_ROW = " value: <246 constant.39 @0> (size=4,offset=0): f32[]\n"
+"""Without it a value has no place, which is told in another file."""
+
+
+def _codes(found: list[Any]) -> list[str]:
+    return [diagnostic["code"] for diagnostic in found]
+
+
+async def _pull(reader: Reader, uri: str, **params: Any) -> Any:
+    return await reader.ask("diagnostic", uri, **params)
+
+
+async def _pull_all(reader: Reader, before: Mapping[str, str] | None = None, **params: Any) -> dict[str, Any]:
+    """The reports of the workspace, by their documents."""
+    known = [{"uri": uri, "value": value} for uri, value in (before or {}).items()]
+    report = await reader.editor.request("workspace/diagnostic", {"previousResultIds": known, **params})
+    uris = [item["uri"] for item in report["items"]]
+    assert len(uris) == len(set(uris))
+    return {item["uri"]: item for item in report["items"]}
+
+
+async def _until(reader: Reader, uri: str, codes: list[str]) -> None:
+    """Waits until certain diagnostics of a document are published."""
+    await reader.editor.until(lambda: _codes(reader.editor.diagnostics.get(uri, [])) == codes)
+
+
+async def _settle(reader: Reader, uri: str) -> None:
+    """Waits until what was sent before is handled, and has been told of."""
+    await reader.ask("hover", uri, position={"line": 0, "character": 0})
+    await reader.editor.request("workspace/symbol", {"query": "nobody"})
+
+
+# ---------------------------------------------------------------- what a diagnostic says
+
+
+@in_all_encodings
+async def test_a_diagnostic(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
+    await _until(reader, uri, ["peak-understated"])
+    (diagnostic,) = reader.editor.diagnostics[uri]
+    assert reader.cut(uri, diagnostic["range"]) == "Live ranges at 5 (peak):"
+    assert diagnostic["message"].startswith(
+        "This is not the peak: 324.0 KiB of the default memory space are live at step 5, "
+        "but 580.0 KiB at step 4 (cüb🚀las-gemm.1)."
+    )
+    assert (diagnostic["severity"], diagnostic["source"]) == (3, "xla-lens")
+    (related,) = diagnostic["relatedInformation"]
+    assert reader.shown([related["location"]]) == ["001_491faa5ce21a17c6:63: 4:cüb🚀las-gemm.1"]
+    assert diagnostic["codeDescription"]["href"].endswith("/render/explanations/peak-understated.md")
+
+
+# ---------------------------------------------------------------- published
+
+
+async def test_diagnostics_are_published_with_the_version_they_are_of(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    await _until(reader, uri, ["peak-understated"])
+    reader.replace(uri, *_BAD)
+    codes = ["overlapping-slices", "overlapping-slices", "peak-understated"]
+    await _until(reader, uri, codes)
+    reader.replace(uri, *reversed(_BAD))
+    await _until(reader, uri, ["peak-understated"])
+    versions = {
+        message["params"]["version"]: _codes(message["params"]["diagnostics"])
+        for message in reader.editor.received("textDocument/publishDiagnostics")
+    }
+    assert versions == {1: ["peak-understated"], 2: codes, 3: ["peak-understated"]}
+
+
+async def test_findings_in_files_that_are_not_open_are_published_too(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    values, live = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "live-range"))
+    uri = reader.open(path)
+    await _until(reader, live, ["peak-understated"])
+    reader.replace(uri, _ROW, "")
+    await _until(reader, values, ["unassigned-value"])
+    (diagnostic,) = reader.editor.diagnostics[values]
+    assert reader.cut(values, diagnostic["range"]) == "<246 constant.39 @0>"
+    reader.close(uri)
+    # What is on disk counts again, and nothing of it is open.
+    await _until(reader, values, [])
+    await _until(reader, live, [])
+
+
+async def test_they_are_carried_over_edits_of_other_files(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    await reader.start()
+    live = reader.open(sibling(path, "live-range"))
+    await _until(reader, live, ["peak-understated"])
+    reader.replace(live, "HloLiveRange (max 40):", "\nHloLiveRange (max 40):")
+    await reader.editor.until(lambda: reader.editor.diagnostics[live][0]["range"]["start"]["line"] == 84)
+    loads.hold()
+    reader.replace(live, "\nHloLiveRange (max 40):", "\n\n\nHloLiveRange (max 40):")
+    # Opening another document tells of the set as it is known, at the places as they are now.
+    await reader.set(diagnostics={"ignore": ["syntax"]})
+    await reader.editor.until(lambda: reader.editor.diagnostics[live][0]["range"]["start"]["line"] == 86)
+    assert reader.cut(live, reader.editor.diagnostics[live][0]["range"]) == "Live ranges at 37 (peak):"
+
+
+async def test_what_is_left_out_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(limits, "DIAGNOSTIC_LIMIT", 3)
+    await reader.start()
+    text = "BufferAssignment:\n" + "?\n\n" * 9
+    uri = reader.open(tmp_path / "x-buffer-assignment.txt", text)
+    await _until(reader, uri, ["syntax"] * 3)
+    reader.replace(uri, text, f"{text}?\n")
+    await _settle(reader, uri)
+    (logged,) = reader.editor.received("window/logMessage")
+    assert logged["params"]["message"] == f"textDocument/diagnostic, {uri}: 6 findings left out"
+
+
+# ---------------------------------------------------------------- pulled
+
+
+async def test_pulled_diagnostics_are_told_once(reader: Reader) -> None:
+    capabilities = (await reader.start(PULLING))["capabilities"]
+    assert capabilities["diagnosticProvider"] == {"interFileDependencies": True, "workspaceDiagnostics": True}
+    uri = reader.open(SEED)
+    report = await _pull(reader, uri)
+    assert (report["kind"], _codes(report["items"])) == ("full", ["peak-understated"])
+    again = await _pull(reader, uri, previousResultId=report["resultId"])
+    assert again == {"kind": "unchanged", "resultId": report["resultId"]}
+    assert (await _pull(reader, uri, previousResultId="nobody's"))["kind"] == "full"
+    reader.replace(uri, *_BAD)
+    report = await _pull(reader, uri, previousResultId=report["resultId"])
+    assert (report["kind"], len(report["items"])) == ("full", 3)
+    reader.close(uri)
+    assert await _pull(reader, uri) == {"kind": "full", "items": []}
+    assert not reader.editor.diagnostics
+    assert not reader.editor.received(_REFRESH)
+
+
+async def test_an_edit_in_a_sibling_has_them_pulled_again(reader: Reader, tmp_path: Path) -> None:
+    await reader.start(PULLING)
+    path = copied(SPLIT, tmp_path)
+    uri, values = reader.open(path), reader.open(sibling(path, "buffer-assignment-values"))
+    assert (await _pull(reader, uri))["items"] == []
+    before = await _pull(reader, values)
+    assert before["items"] == []
+    reader.replace(uri, _ROW, "")
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    report = await _pull(reader, values, previousResultId=before["resultId"])
+    assert _codes(report["items"]) == ["unassigned-value"]
+    # The editor pulls those of the document that it has changed by itself.
+    reader.replace(values, "Used values:", "\nUsed values:")
+    await _settle(reader, values)
+    assert len(reader.editor.received(_REFRESH)) == 1
+
+
+async def test_they_are_pulled_again_once_an_edit_is_worked_in(reader: Reader, loads: Loads) -> None:
+    await reader.start(PULLING)
+    uri = reader.open(SEED)
+    before = await _pull(reader, uri)
+    loads.hold()
+    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
+    meanwhile = await _pull(reader, uri, previousResultId=before["resultId"])
+    assert reader.cut(uri, meanwhile["items"][0]["range"]) == "Live ranges at 5 (peak):"
+    assert not reader.editor.received(_REFRESH)
+    loads.go_on()
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    after = await _pull(reader, uri, previousResultId=meanwhile["resultId"])
+    assert (after["kind"], after["items"]) == ("full", meanwhile["items"]) or after["kind"] == "unchanged"
+
+
+async def test_editors_that_cannot_be_told_to_pull_again_are_sent_diagnostics(reader: Reader) -> None:
+    capabilities = (await reader.start(_NO_REFRESH))["capabilities"]
+    assert "diagnosticProvider" not in capabilities
+    uri = reader.open(SEED)
+    await _until(reader, uri, ["peak-understated"])
+    reader.replace(uri, *_BAD)
+    await _until(reader, uri, ["overlapping-slices", "overlapping-slices", "peak-understated"])
+    assert not reader.editor.received(_REFRESH)
+
+
+async def test_other_answers_are_outdated_by_edits_of_siblings(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
+    lines = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 200, "character": 0}}}
+    asked = {
+        "inlayHint": ("workspace/inlayHint/refresh", lines),
+        "codeLens": ("workspace/codeLens/refresh", {}),
+        "semanticTokens/range": ("workspace/semanticTokens/refresh", lines),
+        "foldingRange": ("workspace/foldingRange/refresh", {}),
+    }
+    for method, (_, params) in asked.items():
+        await reader.ask(method, live, **params)
+    reader.replace(live, "HloLiveRange (max 40):", "\nHloLiveRange (max 40):")
+    await _settle(reader, live)
+    assert not any(reader.editor.received(refresh) for refresh, _ in asked.values())
+    for method, (_, params) in asked.items():
+        await reader.ask(method, live, **params)
+    reader.replace(uri, _ROW, "")
+    for refresh, _ in asked.values():
+        await reader.editor.until(lambda refresh=refresh: len(reader.editor.received(refresh)) == 1)
+    # Nothing was asked since.
+    reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
+    await _settle(reader, uri)
+    assert {len(reader.editor.received(refresh)) for refresh, _ in asked.values()} == {1}
+
+
+async def test_editors_are_asked_only_for_what_they_can(reader: Reader, tmp_path: Path) -> None:
+    """The test of each message fails if one is sent that the editor does not take."""
+    await reader.start({})
+    path = copied(SPLIT, tmp_path)
+    uri, live = reader.open(path), reader.open(sibling(path, "live-range"))
+    await reader.ask("codeLens", live)
+    reader.replace(uri, _ROW, "")
+    await _until(reader, sibling(path, "buffer-assignment-values").as_uri(), ["unassigned-value"])
+    await _settle(reader, uri)
+    assert not any(reader.editor.received(f"workspace/{what}/refresh") for what in ("codeLens", "diagnostic"))
+
+
+# ---------------------------------------------------------------- of the workspace
+
+
+async def test_all_files_of_open_sets_are_pulled(reader: Reader, tmp_path: Path) -> None:
+    await reader.start(PULLING, tmp_path)
+    path = copied(SPLIT, tmp_path)
+    copied(SEED, tmp_path / "other")
+    uri, live = reader.open(path), sibling(path, "live-range").as_uri()
+    values = sibling(path, "buffer-assignment-values").as_uri()
+    reports = await _pull_all(reader)
+    assert {uri: _codes(report["items"]) for uri, report in reports.items()} == {uri: [], live: ["peak-understated"]}
+    assert (reports[uri]["version"], reports[live].get("version")) == (1, None)
+    known = {uri: report["resultId"] for uri, report in reports.items()}
+    reports = await _pull_all(reader, known)
+    assert {report["kind"] for report in reports.values()} == {"unchanged"}
+    reader.replace(uri, _ROW, "")
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    reports = await _pull_all(reader, known)
+    assert _codes(reports[values]["items"]) == ["unassigned-value"]
+    known = {uri: report.get("resultId", "none") for uri, report in reports.items()}
+    reader.close(uri)
+    # Of what was told before nothing is left.
+    reports = await _pull_all(reader, known)
+    assert reports.keys() == known.keys()
+    assert not any(report["items"] for report in reports.values())
+    assert await _pull_all(reader) == {}
+
+
+async def test_sets_that_are_not_open_are_pulled_if_the_user_wants_that(reader: Reader, tmp_path: Path) -> None:
+    reader.editor.settings = {"diagnostics": {"workspace": True}}
+    await reader.start(PULLING, tmp_path)
+    path = copied(SPLIT, tmp_path / "split", _ROW, "")
+    seed = copied(SEED, tmp_path / "seed")
+    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
+    uri = reader.open(path)
+    reader.open_uri("untitled:one", SEED.read_text())
+    await reader.ask("hover", uri, position={"line": 0, "character": 0})
+    reports = await _pull_all(reader)
+    found = {uri: _codes(report["items"]) for uri, report in reports.items() if report["items"]}
+    assert found == {
+        values: ["unassigned-value"],
+        usage: ["report-mismatch"],
+        seed.as_uri(): ["peak-understated"],
+        "untitled:one": ["peak-understated"],
+    }
+    known = {uri: report["resultId"] for uri, report in reports.items()}
+    assert {report["kind"] for report in (await _pull_all(reader, known)).values()} == {"unchanged"}
+    await reader.set(diagnostics={"workspace": False})
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    reports = await _pull_all(reader, known)
+    assert reports[seed.as_uri()]["items"] == []
+    assert "resultId" not in reports[seed.as_uri()]
+
+
+async def test_they_are_pulled_again_when_the_disk_has_changed(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0.1)
+    reader.editor.settings = {"diagnostics": {"workspace": True}}
+    await reader.start(PULLING, tmp_path)
+    seed = copied(SEED, tmp_path)
+    known = {uri: report["resultId"] for uri, report in (await _pull_all(reader)).items()}
+    seed.write_text(seed.read_text().replace(*_BAD))
+    await reader.editor.until(lambda: len(reader.editor.received(_REFRESH)) == 1)
+    reports = await _pull_all(reader, known)
+    assert len(reports[seed.as_uri()]["items"]) == 3
+
+
+async def test_many_reports_come_in_parts(reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("xla_lens.lsp.requests.diagnostics._PART", 2)
+    reader.editor.settings = {"diagnostics": {"workspace": True}}
+    for number in range(5):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(PULLING, tmp_path)
+    assert len(await _pull_all(reader)) == 5
+    assert await _pull_all(reader, partialResultToken="parts") == {}
+    parts = [message["params"]["value"]["items"] for message in reader.editor.received("$/progress")]
+    assert [len(part) for part in parts] == [2, 2, 1]
+
+
+async def test_sets_that_are_not_open_are_published_if_the_user_wants_that(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0.1)
+    monkeypatch.setattr("xla_lens.lsp.server._LOOK_SECONDS", 0.05)
+    reader.editor.settings = {"diagnostics": {"workspace": True}}
+    await reader.start(RICH, tmp_path)
+    path = copied(SPLIT, tmp_path / "split", _ROW, "")
+    seed = copied(SEED, tmp_path / "seed")
+    values, usage = (sibling(path, kind).as_uri() for kind in ("buffer-assignment-values", "memory-usage-report"))
+    await _until(reader, values, ["unassigned-value"])
+    await _until(reader, seed.as_uri(), ["peak-understated"])
+    published = reader.editor.received("textDocument/publishDiagnostics")
+    # Once each, and of files without any nothing is said.
+    assert sorted(message["params"]["uri"] for message in published) == sorted([values, usage, seed.as_uri()])
+    # What the editor opens counts instead, until it closes it again.
+    uri = reader.open(path, SPLIT.read_text())
+    await _until(reader, values, [])
+    reader.close(uri)
+    await _until(reader, values, ["unassigned-value"])
+    # What is on disk is looked at again.
+    seed.write_text(seed.read_text().replace(*_BAD))
+    await _until(reader, seed.as_uri(), ["overlapping-slices", "overlapping-slices", "peak-understated"])
+    seed.unlink()
+    await _until(reader, seed.as_uri(), [])
+    await reader.set(diagnostics={"workspace": False})
+    await _until(reader, values, [])
+    await _until(reader, usage, [])
