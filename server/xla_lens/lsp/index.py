@@ -63,10 +63,12 @@ class WorkspaceIndex:
 
     async def read(self) -> None:
         """Waits until all sets are read as they are on disk now, or were a few seconds ago."""
-        while not self._is_cancelled and (self.is_reading or not self._is_fresh()):
+        is_read = not self.is_reading and time.monotonic() - self._read_at < _LASTS
+        while not (is_read and self._is_of_now()) and not self._is_cancelled:
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._read())
             await asyncio.shield(self._task)
+            is_read = True
 
     def note_answer(self) -> None:
         """A request is answered from the sets as they were read."""
@@ -101,9 +103,9 @@ class WorkspaceIndex:
             for label, found in indexed.findings.items()
         }
 
-    def _is_fresh(self) -> bool:
-        is_recent = time.monotonic() - self._read_at < _LASTS
-        return is_recent and not self._is_forgotten and self._folders == self._server.folders
+    def _is_of_now(self) -> bool:
+        """Whether nobody has told of changes since it was begun to read."""
+        return not self._is_forgotten and self._folders == self._server.folders
 
     async def _read(self) -> None:
         self._found, self._folders, self._is_forgotten = {}, self._server.folders, False

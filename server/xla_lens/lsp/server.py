@@ -55,6 +55,8 @@ class XlaLensServer(LanguageServer):
         self.settings = Settings()
         self.news = News(self)
         self.asked: set[str] = set()
+        self._first_settings: Any = None
+        self._wrong_settings: list[str] = []
         self._has_folders = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
@@ -73,7 +75,8 @@ class XlaLensServer(LanguageServer):
         """The client has said what it can, and is about to be told what the server can."""
         self.client = client_of(params.capabilities)
         self._has_folders = params.workspace_folders is not None
-        self._take_settings(params.initialization_options)
+        self._first_settings = params.initialization_options
+        self._take_settings(self._first_settings)
         capabilities.execute_command_provider = lsp.ExecuteCommandOptions([*Command], work_done_progress=True)
         if capabilities.workspace:
             # pygls does not know of it yet.
@@ -135,7 +138,9 @@ class XlaLensServer(LanguageServer):
         if self.client.has_settings:
             wanted = lsp.ConfigurationParams([lsp.ConfigurationItem(section=SECTION)])
             with suppress(Exception):
-                self.take_settings((await self.workspace_configuration_async(wanted))[0])
+                (given,) = await self.workspace_configuration_async(wanted)
+                # Some editors know of no settings but those that they have started the server with.
+                self.take_settings(self._first_settings if given is None else given)
 
     def take_settings(self, given: Any) -> None:
         """Follows settings from now on."""
@@ -147,9 +152,12 @@ class XlaLensServer(LanguageServer):
     def _take_settings(self, given: Any) -> None:
         if isinstance(given, Mapping) and SECTION in given:
             given = given[SECTION]
-        self.settings, wrong = read_settings(given)
-        for line in wrong:
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, line))
+        before = self._wrong_settings
+        self.settings, self._wrong_settings = read_settings(given)
+        for line in self._wrong_settings:
+            # What is as wrong as before has been told.
+            if line not in before:
+                self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, line))
 
     # ---------------------------------------------------------------- requests
 

@@ -1,0 +1,282 @@
+"""Settings, each of which takes effect at once; and the disk, which is looked at again and again."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.reading import Reader, copied, sibling
+from lsp.wire import PULLING, RICH
+from samples import SEED, SPLIT
+
+_WHOLE: Mapping[str, Any] = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}}
+_MARKED = "    cublas-gemm.1{}:4-5\n       ^"
+
+_PUSHED: Mapping[str, Any] = {
+    **RICH,
+    "workspace": {name: value for name, value in RICH["workspace"].items() if name != "configuration"},
+}
+"""An editor that sends its settings, and cannot be asked for them."""
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xla_lens.lsp.server._LOOK_SECONDS", 0.05)
+
+
+def _codes(reader: Reader, uri: str) -> list[str]:
+    return [diagnostic["code"] for diagnostic in reader.editor.diagnostics.get(uri, [])]
+
+
+def _messages(reader: Reader) -> list[str]:
+    return [message["params"]["message"] for message in reader.editor.received("window/showMessage")]
+
+
+async def _references(reader: Reader, uri: str) -> int:
+    return len(await reader.ask_at("references", uri, _MARKED, context={"includeDeclaration": True}))
+
+
+# ---------------------------------------------------------------- each setting
+
+
+@pytest.mark.parametrize(
+    ("group", "method", "params"), [("inlayHints", "inlayHint", _WHOLE), ("codeLens", "codeLens", {})]
+)
+async def test_hints_and_lenses_can_be_switched_off(reader: Reader, group: str, method: str, params: Any) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    refresh = f"workspace/{method}/refresh"
+    assert await reader.ask(method, uri, **params)
+    await reader.set(**{group: {"enable": False}})
+    await reader.editor.until(lambda: len(reader.editor.received(refresh)) == 1)
+    assert await reader.ask(method, uri, **params) is None
+    await reader.set(**{group: {"enable": True}})
+    await reader.editor.until(lambda: len(reader.editor.received(refresh)) == 2)
+    assert await reader.ask(method, uri, **params)
+    # Nothing but what depends on it is asked for again, and nothing if nothing has changed.
+    await reader.set(**{group: {"enable": True}})
+    await reader.ask(method, uri, **params)
+    others = {"inlayHint", "codeLens", "diagnostic", "foldingRange", "semanticTokens"} - {method}
+    assert not any(reader.editor.received(f"workspace/{other}/refresh") for other in others)
+    assert len(reader.editor.received(refresh)) == 2
+
+
+async def test_nothing_is_asked_for_again_that_was_not_asked_for(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    await reader.set(inlayHints={"enable": False}, codeLens={"enable": False})
+    assert await reader.ask("codeLens", uri) is None
+    assert not reader.editor.received("workspace/inlayHint/refresh")
+    assert not reader.editor.received("workspace/codeLens/refresh")
+
+
+async def test_the_limit_of_references(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    assert await _references(reader, uri) == 8
+    await reader.set(references={"limit": 2})
+    assert await _references(reader, uri) == 2
+    assert _messages(reader) == ["more than 2 references: the first 2 are shown"]
+
+
+async def test_codes_that_are_ignored(reader: Reader) -> None:
+    reader.editor.settings = {"diagnostics": {"ignore": ["peak-understated", "syntax"]}}
+    await reader.start()
+    uri = reader.open(SEED)
+    await reader.editor.until(lambda: uri in reader.editor.diagnostics)
+    assert _codes(reader, uri) == []
+    assert await reader.run("check", {"uri": uri}) == []
+    await reader.set(diagnostics={"ignore": []})
+    await reader.editor.until(lambda: _codes(reader, uri) == ["peak-understated"])
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "code"),
+    [("maxPeak", "500KiB", "max-peak"), ("maxReserved", "0.5MiB", "max-reserved")],
+)
+async def test_limits(reader: Reader, name: str, size: str, code: str) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    await reader.editor.until(lambda: uri in reader.editor.diagnostics)
+    assert code not in _codes(reader, uri)
+    await reader.set(diagnostics={name: size})
+    await reader.editor.until(lambda: code in _codes(reader, uri))
+    assert code in [finding["code"] for finding in await reader.run("check", {"uri": uri})]
+    await reader.set(diagnostics={name: "1GiB"})
+    await reader.editor.until(lambda: code not in _codes(reader, uri))
+
+
+async def test_pulled_diagnostics_follow_the_settings(reader: Reader) -> None:
+    await reader.start(PULLING)
+    uri = reader.open(SEED)
+    before = await reader.ask("diagnostic", uri)
+    await reader.set(diagnostics={"maxPeak": "1KiB"})
+    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) == 1)
+    after = await reader.ask("diagnostic", uri, previousResultId=before["resultId"])
+    assert [diagnostic["code"] for diagnostic in after["items"]] == ["peak-understated", "max-peak"]
+    await reader.set()
+    await reader.editor.until(lambda: len(reader.editor.received("workspace/diagnostic/refresh")) == 2)
+    assert (await reader.ask("diagnostic", uri, previousResultId=before["resultId"]))["kind"] == "unchanged"
+
+
+# ---------------------------------------------------------------- how they come
+
+
+async def test_settings_that_are_given_at_the_start(reader: Reader) -> None:
+    await reader.start(_PUSHED, initializationOptions={"references": {"limit": 3}})
+    assert await _references(reader, reader.open(SEED)) == 3
+
+
+async def test_settings_that_are_given_at_the_start_by_an_editor_that_has_no_others(reader: Reader) -> None:
+    await reader.start(initializationOptions={"references.limit": 3})
+    uri = reader.open(SEED)
+    assert await _references(reader, uri) == 3
+    await reader.set(references={"limit": 4})
+    assert await _references(reader, uri) == 4
+
+
+@pytest.mark.parametrize("settings", [{"xla-lens": {"references": {"limit": 3}}}, {"references": {"limit": 3}}])
+async def test_settings_that_are_sent(reader: Reader, settings: Any) -> None:
+    await reader.start(_PUSHED)
+    uri = reader.open(SEED)
+    reader.editor.notify("workspace/didChangeConfiguration", {"settings": settings})
+    assert await _references(reader, uri) == 3
+
+
+@pytest.mark.parametrize("sent", [None, [], 5, "x", {"xla-lens": 5}])
+async def test_settings_that_are_none(reader: Reader, sent: Any) -> None:
+    await reader.start(_PUSHED)
+    uri = reader.open(SEED)
+    reader.editor.notify("workspace/didChangeConfiguration", {"settings": sent})
+    assert await _references(reader, uri) == 8
+    assert _messages(reader) == ([] if sent is None else ["the settings of xla-lens are no object"])
+
+
+async def test_what_is_wrong_is_told_once(reader: Reader) -> None:
+    """The others count all the same."""
+    wrong = {"inlayHints": {"enable": "no"}, "references": {"limit": 3}}
+    reader.editor.settings = wrong
+    await reader.start()
+    uri = reader.open(SEED)
+    assert await _references(reader, uri) == 3
+    told = ["xla-lens.inlayHints.enable is true or false"]
+    assert _messages(reader)[:1] == told
+    assert reader.editor.received("window/showMessage")[0]["params"]["type"] == 2
+    await reader.set(**wrong, codeLens={"enable": False})
+    assert await reader.ask("codeLens", uri) is None
+    assert [message for message in _messages(reader) if "inlayHints" in message] == told
+    assert await reader.ask("inlayHint", uri, **_WHOLE)
+    await reader.set()
+    await reader.set(**wrong)
+    await reader.ask("codeLens", uri)
+    assert [message for message in _messages(reader) if "inlayHints" in message] == told * 2
+
+
+# ---------------------------------------------------------------- the disk
+
+
+async def test_a_set_that_changes_on_disk_is_read_again(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    live, values = reader.open(sibling(path, "live-range")), sibling(path, "buffer-assignment-values")
+    marked = "    dot{}:35-37\n     ^"
+    assert reader.shown(await reader.ask_at("definition", live, marked)) == [
+        "buffer-assignment-values:280: <244 dot @0>"
+    ]
+    lenses = await reader.ask("codeLens", live)
+    values.write_text(f"\n\n{values.read_text()}")
+    # What was told of it is outdated.
+    await reader.editor.until(lambda: bool(reader.editor.received("workspace/codeLens/refresh")))
+    assert reader.shown(await reader.ask_at("definition", live, marked)) == [
+        "buffer-assignment-values:282: <244 dot @0>"
+    ]
+    assert await reader.ask("codeLens", live) == lenses
+    assert not _messages(reader)
+
+
+async def test_a_finding_in_a_file_on_disk_comes_and_goes(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    values, text = sibling(path, "buffer-assignment-values"), path.read_text()
+    reader.open(values)
+    await reader.editor.until(lambda: bool(reader.editor.diagnostics))
+    path.write_text(text.replace(" value: <246 constant.39 @0> (size=4,offset=0): f32[]\n", ""))
+    await reader.editor.until(lambda: _codes(reader, values.as_uri()) == ["unassigned-value"])
+    path.write_text(text)
+    await reader.editor.until(lambda: _codes(reader, values.as_uri()) == [])
+
+
+async def test_a_file_that_comes_is_part_of_the_set(reader: Reader, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    values = sibling(path, "buffer-assignment-values")
+    text = values.read_text()
+    values.unlink()
+    await reader.start()
+    live = reader.open(sibling(path, "live-range"))
+    marked = "    dot{}:35-37\n     ^"
+    assert reader.shown(await reader.ask_at("definition", live, marked)) == ["buffer-assignment:84: <244 dot @0>"]
+    await reader.ask("codeLens", live)
+    values.write_text(text)
+    await reader.editor.until(lambda: bool(reader.editor.received("workspace/codeLens/refresh")))
+    found = await reader.ask_at("definition", live, marked)
+    assert reader.shown(found) == ["buffer-assignment-values:280: <244 dot @0>"]
+
+
+async def test_files_that_have_gone_are_said_once(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    live = reader.open(sibling(path, "live-range"))
+    values = sibling(path, "buffer-assignment-values")
+    assert await reader.ask_at("hover", live, "    dot{}:35-37\n     ^")
+    path.unlink()
+    values.unlink()
+    await reader.editor.until(lambda: bool(_messages(reader)))
+    hover = await reader.ask_at("hover", live, "    dot{}:35-37\n     ^")
+    assert "the set has no buffer assignment" in hover["contents"]["value"]
+    rest = "no longer on disk. XLA Lens goes on with what is left of the dump."
+    assert _messages(reader) == [f"{values.name}, {path.name}: {rest}"]
+
+
+async def test_what_is_open_outlives_the_disk(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SEED, tmp_path)
+    uri = reader.open(path)
+    await reader.editor.until(lambda: _codes(reader, uri) == ["peak-understated"])
+    path.write_text("nothing of a dump")
+    path.unlink()
+    reader.replace(uri, "    cublas-gemm.1{}:4-5", "    cublas-gemm.1{}:4-7")
+    await reader.editor.until(lambda: "overlapping-slices" in _codes(reader, uri))
+    assert not _messages(reader)
+
+
+async def test_a_file_that_is_being_written_is_waited_for(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    values = sibling(path, "buffer-assignment-values")
+    uri = reader.open(path)
+    await reader.editor.until(lambda: uri in reader.editor.diagnostics)
+    text = values.read_bytes()
+    with values.open("wb") as file:
+        for start in range(0, len(text), len(text) // 30):
+            file.write(text[start : start + len(text) // 30])
+            file.flush()
+            await reader.ask("hover", uri, position={"line": 1, "character": 3})
+    await reader.ask("codeLens", uri)
+    published = reader.editor.received("textDocument/publishDiagnostics")
+    codes = {diagnostic["code"] for message in published for diagnostic in message["params"]["diagnostics"]}
+    assert codes <= {"peak-understated"}
+
+
+async def test_a_folder_in_the_place_of_a_file(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    live = reader.open(sibling(path, "live-range"))
+    marked = "    dot{}:35-37\n     ^"
+    assert await reader.ask_at("declaration", live, marked)
+    path.unlink()
+    path.mkdir()
+    await reader.editor.until(lambda: bool(_messages(reader)))
+    assert reader.shown(await reader.ask_at("declaration", live, marked)) == [
+        "buffer-assignment-values:280: <244 dot @0>"
+    ]

@@ -1,0 +1,398 @@
+"""Symbols of the workspace: modules, allocations and values of all dump sets in its folders, whether open or not."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.reading import Reader, copied, in_all_encodings, path_of, short_name, sibling
+from lsp.wire import RICH, Refused
+from samples import DUMPS, SEED, SPLIT, TPU
+from xla_lens import workspace
+from xla_lens.files import find_sets
+from xla_lens.lsp.requests import workspace as symbols
+
+
+async def _find(reader: Reader, query: str, **params: Any) -> Any:
+    return await reader.editor.request("workspace/symbol", {"query": query, **params})
+
+
+def _told(reader: Reader, found: Any) -> list[str]:
+    """Symbols as text: what stands there, what is told of it, and where it is."""
+    told = []
+    for symbol in found:
+        uri, range_ = symbol["location"]["uri"], symbol["location"]["range"]
+        text = reader.cut(uri, range_)
+        if symbol["kind"] == 2:
+            assert (text, range_["start"]) == ("", {"line": 0, "character": 0})
+        else:
+            # An index may stand apart from its name, and the header of an allocation goes on.
+            assert text.replace(" ", "") == symbol["name"].replace(" ", "")
+        told.append(f"{symbol['name']} | {symbol['containerName']} | {short_name(uri)}:{range_['start']['line'] + 1}")
+    return told
+
+
+async def _names(reader: Reader, query: str) -> list[str]:
+    return [symbol["name"] for symbol in await _find(reader, query)]
+
+
+# ---------------------------------------------------------------- queries
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "dot",
+            [
+                "dot | jit_train_step · buffer-assignment · 1.53 MiB · temp · live at the peak | buffer-assignment:84",
+                "dot.1 | jit_train_step · buffer-assignment · 512.0 KiB · parameter | buffer-assignment:8",
+                "dot.2 | jit_train_step · buffer-assignment · 10.0 KiB · parameter | buffer-assignment:15",
+            ],
+        ),
+        (
+            ">1MiB kind:alloc",
+            [
+                "allocation 29 | jit_train_step · buffer-assignment · 1.78 MiB · temp · live at the peak "
+                "| buffer-assignment:70",
+                "allocation 0 | jit_train_step · buffer-assignment · 1.53 MiB · parameter · live at the peak "
+                "| buffer-assignment:2",
+            ],
+        ),
+        (
+            "temp: peak: fusion",
+            [
+                "multiply_add_fusion | jit_train_step · buffer-assignment · 256.0 KiB · temp · live at the peak "
+                "| buffer-assignment:83",
+                "ynn_fusion.1 | jit_train_step · buffer-assignment · 2.0 KiB · temp · live at the peak "
+                "| buffer-assignment:85",
+            ],
+        ),
+        ("kind:module", ["jit_train_step | buffer-assignment · peak 4.21 MiB | buffer-assignment:1"]),
+        (
+            "allocation 12",
+            ["allocation 12 | jit_train_step · buffer-assignment · 4 B · thread-local | buffer-assignment:36"],
+        ),
+        (
+            "MULTIPLY_TANH_FUSION.1",
+            [
+                "multiply_tanh_fusion.1 | jit_train_step · buffer-assignment · 256.0 KiB · temp | buffer-assignment:72",
+            ],
+        ),
+        ("module:nobody", []),
+        ("dot vmem:", []),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_queries(reader: Reader, query: str, expected: list[str]) -> None:
+    await reader.start(RICH, SPLIT.parent)
+    assert _told(reader, await _find(reader, query)) == expected
+
+
+async def test_memory_spaces(reader: Reader) -> None:
+    await reader.start(RICH, TPU.parent)
+    vmem = _told(reader, await _find(reader, "vmem:"))
+    assert vmem == _told(reader, await _find(reader, "space:1"))
+    assert vmem == [
+        "allocation 3 | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak "
+        "| buffer-assignment:12",
+        "copy-start.2{0} | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak "
+        "| buffer-assignment:13",
+    ]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "  ", ">", "<=x", ":", "peak:x", "space:", "kind:x", "\0", "a" * 9999, "é🚀", "{", "\n"]
+)
+async def test_any_query_has_an_answer(reader: Reader, query: str) -> None:
+    await reader.start(RICH, SPLIT.parent)
+    found = await _find(reader, query)
+    # Without a query there are the modules and the allocations.
+    assert (len(found) == 31) == (not query.strip())
+
+
+@in_all_encodings
+async def test_symbols_behind_wide_characters(reader: Reader, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
+    sibling(path, "buffer-assignment-values").write_text(
+        sibling(path, "buffer-assignment-values").read_text().replace("\n", "\r\n")
+    )
+    await reader.start(RICH, tmp_path)
+    assert _told(reader, await _find(reader, "füs🚀n.1"))[0] == (
+        "ynn_füs🚀n.1 | jit_train_step · buffer-assignment · 2.0 KiB · temp · live at the peak | buffer-assignment:85"
+    )
+    path.unlink()
+    reader.open(sibling(path, "live-range"))
+    (found,) = _told(reader, await _find(reader, "füs🚀n.1"))
+    assert found.endswith("| buffer-assignment-values:302")
+
+
+async def test_all_sets_of_a_folder_are_found(reader: Reader) -> None:
+    """A file whose name says nothing is told by what it holds."""
+    await reader.start(RICH, DUMPS)
+    found = await _find(reader, "kind:module")
+    files = [set(files.paths.values()) for files in find_sets(DUMPS)]
+    assert len(found) == len(files) > 30
+    for paths in files:
+        assert sum(path_of(symbol["location"]["uri"]) in paths for symbol in found) == 1
+    assert "jit_roundtrip" in [symbol["name"] for symbol in await _find(reader, "module:roundtrip kind:module")]
+
+
+async def test_much_is_cut_and_that_is_logged(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 3)
+    await reader.start(RICH, SPLIT.parent)
+    assert [name for _ in range(2) for name in await _names(reader, "temp:")] == ["allocation 29", "dot", "copy.2"] * 2
+    (logged,) = reader.editor.received("window/logMessage")
+    assert logged["params"]["message"] == "workspace/symbol: the best 3 of what is found are shown"
+
+
+# ---------------------------------------------------------------- what is open
+
+
+async def test_what_is_open_counts_instead_of_the_disk(reader: Reader, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    await reader.start(RICH, tmp_path)
+    assert await _names(reader, "zebra") == []
+    uri = reader.open(path, path.read_text().replace("copy.2 @0", "zebra @0"))
+    (symbol,) = await _find(reader, "zebra")
+    assert symbol["location"]["uri"] == uri
+    reader.replace(uri, "BufferAssignment:", "\n\nBufferAssignment:")
+    (symbol,) = await _find(reader, "zebra")
+    assert reader.cut(uri, symbol["location"]["range"]) == "zebra"
+    reader.close(uri)
+    assert await _names(reader, "zebra") == []
+
+
+async def test_sets_outside_of_the_folders_are_found_while_they_are_open(reader: Reader) -> None:
+    await reader.start()
+    assert await _find(reader, "") == []
+    uri = reader.open(SEED)
+    assert _told(reader, await _find(reader, "cublas")) == [
+        "cublas-gemm.1 | 001_491faa5ce21a17c6 · buffer-assignment · 4.0 KiB · output · live at the peak "
+        "| 001_491faa5ce21a17c6:8"
+    ]
+    reader.close(uri)
+    assert await _find(reader, "") == []
+
+
+async def test_a_document_on_no_disk(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open_uri("untitled:Untitled-1", SEED.read_text())
+    (symbol,) = await _find(reader, "cublas")
+    assert symbol["location"]["uri"] == uri
+    assert reader.cut(uri, symbol["location"]["range"]) == "cublas-gemm.1"
+
+
+# ---------------------------------------------------------------- folders
+
+
+async def test_several_folders(reader: Reader, tmp_path: Path) -> None:
+    """A folder in another is not read twice."""
+    copied(SPLIT, tmp_path / "one")
+    copied(TPU, tmp_path / "two")
+    await reader.start(RICH, tmp_path / "one", tmp_path / "two", tmp_path)
+    assert sorted(await _names(reader, "kind:module")) == ["jit_roundtrip", "jit_train_step"]
+
+
+async def test_folders_are_added_and_removed(reader: Reader, tmp_path: Path) -> None:
+    copied(SPLIT, tmp_path / "one")
+    copied(TPU, tmp_path / "two")
+    one, two = ({"uri": (tmp_path / name).as_uri(), "name": name} for name in ("one", "two"))
+    await reader.start(RICH, tmp_path / "one", rootUri=(tmp_path / "one").as_uri())
+    assert await _names(reader, "kind:module") == ["jit_train_step"]
+    change = "workspace/didChangeWorkspaceFolders"
+    reader.editor.notify(change, {"event": {"added": [two], "removed": []}})
+    assert sorted(await _names(reader, "kind:module")) == ["jit_roundtrip", "jit_train_step"]
+    reader.editor.notify(change, {"event": {"added": [], "removed": [one]}})
+    assert await _names(reader, "kind:module") == ["jit_roundtrip"]
+    reader.editor.notify(change, {"event": {"added": [], "removed": [two]}})
+    assert await _names(reader, "kind:module") == []
+    with pytest.raises(Refused, match="neither open nor a dump in the workspace"):
+        await reader.run("report", {"uri": (tmp_path / "one" / SPLIT.name).as_uri()})
+
+
+async def test_an_editor_that_knows_one_folder_only(reader: Reader, tmp_path: Path) -> None:
+    copied(SPLIT, tmp_path)
+    await reader.start({}, rootUri=tmp_path.as_uri())
+    assert await _names(reader, "kind:module") == ["jit_train_step"]
+
+
+async def test_folders_that_are_not_there(reader: Reader, tmp_path: Path) -> None:
+    folders = [
+        {"uri": uri, "name": "x"}
+        for uri in ((tmp_path / "gone").as_uri(), "untitled:x", "vscode-vfs://github/a/b", "file:///a%00b", "")
+    ]
+    await reader.start(RICH, workspaceFolders=folders)
+    assert await _find(reader, "") == []
+
+
+async def test_what_is_in_the_folders_besides(reader: Reader, tmp_path: Path) -> None:
+    """Nothing else is read, and nothing keeps the sets from being found."""
+    copied(SPLIT, tmp_path / "dumps")
+    copied(TPU, tmp_path / ".hidden")
+    copied(TPU, tmp_path / "node_modules")
+    copied(SEED, tmp_path.parent / f"{tmp_path.name}-outside")
+    (tmp_path / "empty-buffer-assignment.txt").write_bytes(b"")
+    (tmp_path / "binary-buffer-assignment.txt").write_bytes(bytes(range(256)) * 99)
+    (tmp_path / "notes.txt").write_text("nothing of a dump")
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "outside.txt").symlink_to(tmp_path.parent / f"{tmp_path.name}-outside" / SEED.name)
+    (tmp_path / "dangling-buffer-assignment.txt").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe-buffer-assignment.txt")
+    await reader.start(RICH, tmp_path)
+    assert sorted(await _names(reader, "kind:module")) == ["binary", "empty", "jit_train_step"]
+
+
+# ---------------------------------------------------------------- the disk
+
+
+async def test_changes_on_disk_are_noticed_soon(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await reader.start(RICH, tmp_path)
+    path = copied(SEED, tmp_path)
+    assert await _names(reader, "cublas") == ["cublas-gemm.1"]
+    path.write_text(path.read_text().replace("cublas", "zebra"))
+    # For a few seconds what was read is good enough.
+    assert await _names(reader, "zebra") == []
+    monkeypatch.setattr("xla_lens.lsp.index._LASTS", 0)
+    assert await _names(reader, "zebra") == ["zebra-gemm.1"]
+    copied(SPLIT, tmp_path / "more")
+    path.unlink()
+    assert await _names(reader, "kind:module") == ["jit_train_step"]
+
+
+@pytest.mark.xfail(strict=True, reason="serve._files_changed does not tell the index")
+async def test_changes_that_the_editor_has_seen_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
+    await reader.start(RICH, tmp_path)
+    path = copied(SEED, tmp_path)
+    assert await _names(reader, "cublas") == ["cublas-gemm.1"]
+    path.write_text(path.read_text().replace("cublas", "zebra"))
+    changes = [{"uri": path.as_uri(), "type": 2}]
+    reader.editor.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+    assert await _names(reader, "zebra") == ["zebra-gemm.1"]
+
+
+# ---------------------------------------------------------------- while the sets are read
+
+
+class _Reading:
+    """Sets that are read one by one, when they may."""
+
+    def __init__(self) -> None:
+        self._may = threading.Semaphore(0)
+        self.count = 0
+
+    def go_on(self, sets: int) -> None:
+        """So many more sets may be read."""
+        self._may.release(sets)
+
+    def wait(self) -> None:
+        """A set is read."""
+        assert self._may.acquire(timeout=30)
+        self.count += 1
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
+    """The index of the workspace, which reads as many sets as it is told to."""
+    found, load = _Reading(), workspace.load_files
+
+    def held(*arguments: Any) -> Any:
+        found.wait()
+        return load(*arguments)
+
+    monkeypatch.setattr(workspace, "load_files", held)
+    yield found
+    found.go_on(999)
+
+
+def _values(reader: Reader, token: str) -> list[Any]:
+    """What was told in a bar, or in parts of a result."""
+    messages = [message["params"] for message in reader.editor.received("$/progress")]
+    return [message["value"] for message in messages if message["token"] == token]
+
+
+async def test_what_is_found_first_is_told_first(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+    for number in range(4):
+        copied(SEED, tmp_path / str(number), "cublas", f"zebra{number}")
+    await reader.start(RICH, tmp_path)
+    number = reader.editor.ask("workspace/symbol", {"query": "zebra", "partialResultToken": "parts"})
+    reading.go_on(2)
+    await reader.editor.until(lambda: len([s for part in _values(reader, "parts") for s in part]) == 2)
+    reading.go_on(2)
+    rest = await reader.editor.answer(number)
+    found = [symbol["name"] for part in (*_values(reader, "parts"), rest) for symbol in part]
+    assert sorted(found) == [f"zebra{number}-gemm.1" for number in range(4)]
+    assert sorted(await _names(reader, "zebra")) == sorted(found)
+
+
+async def test_parts_leave_room_for_the_biggest_sets(
+    reader: Reader, reading: _Reading, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(symbols, "SYMBOL_LIMIT", 8)
+    copied(SEED, tmp_path / "small")
+    copied(SPLIT, tmp_path / "big")
+    await reader.start(RICH, tmp_path)
+    number = reader.editor.ask("workspace/symbol", {"query": "kind:value", "partialResultToken": "parts"})
+    reading.go_on(1)
+    await reader.editor.until(lambda: bool(_values(reader, "parts")))
+    assert [len(part) for part in _values(reader, "parts")] == [4]
+    reading.go_on(1)
+    assert [symbol["name"] for symbol in await reader.editor.answer(number)][:2] == ["params_0__0_.1", "dot"]
+
+
+async def test_reading_shows_progress(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+    for number in range(4):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(RICH, tmp_path)
+    number = reader.editor.ask("workspace/symbol", {"query": "cublas", "workDoneToken": "own"})
+    reading.go_on(2)
+    await reader.editor.until(lambda: bool(reader.editor.received("window/workDoneProgress/create")))
+    (created,) = reader.editor.received("window/workDoneProgress/create")
+    token = created["params"]["token"]
+    await reader.editor.until(lambda: len(_values(reader, token)) > 1)
+    reading.go_on(2)
+    assert len(await reader.editor.answer(number)) == 4
+    await reader.editor.until(lambda: _values(reader, token)[-1]["kind"] == "end")
+    first, *reports, _ = _values(reader, token)
+    assert (first["kind"], first["title"]) == ("begin", "Reading dump sets")
+    assert reports[0] == {"kind": "report", "message": "2 of 4", "percentage": 50}
+    assert [value["kind"] for value in _values(reader, "own")] == ["begin", "end"]
+
+
+async def test_a_request_is_taken_back_and_the_index_goes_on(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+    for number in range(3):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(RICH, tmp_path)
+    first = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
+    second = reader.editor.ask("workspace/symbol", {"query": "cublas"})
+    reading.go_on(1)
+    await reader.editor.until(lambda: bool(_values(reader, "parts")))
+    reader.editor.cancel(first)
+    with pytest.raises(Refused) as refused:
+        await reader.editor.answer(first)
+    assert refused.value.code == -32800
+    parts = len(_values(reader, "parts"))
+    reading.go_on(2)
+    assert len(await reader.editor.answer(second)) == 3
+    assert reading.count == 3
+    assert len(_values(reader, "parts")) == parts
+
+
+async def test_nothing_more_is_read_after_the_end(reader: Reader, reading: _Reading, tmp_path: Path) -> None:
+    for number in range(5):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(RICH, tmp_path)
+    number = reader.editor.ask("workspace/symbol", {"query": "cublas", "partialResultToken": "parts"})
+    reading.go_on(1)
+    await reader.editor.until(lambda: bool(_values(reader, "parts")))
+    reader.editor.server.close()
+    reading.go_on(99)
+    assert isinstance(await reader.editor.answer(number), list)
+    # The one that was under way.
+    assert reading.count <= 2
