@@ -72,7 +72,7 @@ _BARS = {
 
 
 async def _all(paths: list[Path]) -> dict[str, Times]:
-    client, chance, opened = await Client.start(_CAPABILITIES), random.Random(1), []
+    client, chance, opened = await Client.begin(_CAPABILITIES), random.Random(1), []
     for path in paths:
         text, uri = path.read_text(), path.as_uri()
         document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": text}
@@ -180,14 +180,14 @@ class _Measure:
     async def _items(self) -> list[Any]:
         items: list[Any] = []
         while len(items) < 500:
-            items += (await self._at_a_place("textDocument/prepareCallHierarchy")())["result"] or []
+            items += await self._at_a_place("textDocument/prepareCallHierarchy")() or []
         return items
 
     async def _lenses(self) -> list[Any]:
         lenses: list[Any] = []
         for opened in self._opened:
             answer = await self._client.request("textDocument/codeLens", {"textDocument": {"uri": opened.uri}})
-            lenses += answer["result"]
+            lenses += answer
         return lenses
 
 
@@ -204,7 +204,7 @@ async def _starts() -> Times:
     times = []
     for _ in range(_STARTS):
         before = time.perf_counter()
-        client = await Client.start()
+        client = await Client.begin()
         times.append(time.perf_counter() - before)
         await client.stop()
     return times

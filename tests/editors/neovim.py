@@ -19,7 +19,8 @@ def _program() -> str:
     nvim = os.environ.get("NVIM", str(ROOT / ".venv-editors" / "bin" / "nvim"))
     assert Path(nvim).exists(), f"there is no {nvim}: make test-editors installs it"
     asked = [nvim, "--clean", "--headless", "-c", "lua io.stdout:write(vim.v.progpath)", "-c", "quit"]
-    return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+    environment = os.environ | {"NVIM_LOG_FILE": os.devnull}
+    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
 
 
 class Neovim:
@@ -34,6 +35,8 @@ class Neovim:
     def running(cls, home: Home, folder: Path) -> "Iterator[Neovim]":
         """A Neovim with the configuration of README.md, to be left as a person leaves it."""
         home.write(".config/nvim/plugin/xla-lens.lua", readme_block("Neovim", "lua"))
+        # By default it may be where the tests run.
+        home.environment["NVIM_LOG_FILE"] = os.devnull
         neovim = cls(home)
         with Terminal.running([_program(), "--listen", neovim._socket], home, folder) as terminal:
             wait_for(neovim._is_up)

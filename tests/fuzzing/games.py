@@ -91,22 +91,32 @@ class Player:
 
     def some_changes(self, uri: str) -> list[Any]:
         """Random changes of a document, each of the text that those before it have left."""
+        if self.chance.random() < 0.2:
+            return self._many_changes(self.texts[uri])
         text, changes = self.texts[uri], []
         for _ in range(self.chance.choice((0, 1, 1, 1, 2, 5))):
-            change: dict[str, Any] = {"text": self._some_text(text)}
-            if self.chance.random() < 0.97:
-                change["range"] = text.some_range(self.chance)
-                if self.chance.random() < 0.8:
-                    # Most edits are small.
-                    start = text.index(change["range"]["start"])
-                    end = text.position(min(len(text.text), start + self.chance.randint(0, 30)))
-                    change["range"]["end"] = max(
-                        (end, change["range"]["start"]), key=lambda at: (at["line"], at["character"])
-                    )
-            else:
-                change["text"] = text.text[: self.chance.randint(0, len(text.text))]
-            changes.append(change)
-            text = text.edited(change)
+            changes.append(self._some_change(text))
+            text = text.edited(changes[-1])
+        return changes
+
+    def _some_change(self, text: Text) -> Any:
+        if self.chance.random() < 0.03:
+            return {"text": as_sent(text.text[: self.chance.randint(0, len(text.text))])}
+        place = text.some_range(self.chance)
+        if self.chance.random() < 0.8:
+            # Most edits are small.
+            end = text.position(min(len(text.text), text.index(place["start"]) + self.chance.randint(0, 30)))
+            place["end"] = max(end, place["start"], key=lambda at: tuple(at.values()))
+        return {"range": place, "text": self._some_text(text)}
+
+    def _many_changes(self, text: Text) -> list[Any]:
+        """As an editor replaces all: many changes, none of which is in another, mostly from the end to the start."""
+        count = min(len(text.text), self.chance.choice((1, 2, 30, 60)))
+        places = sorted(self.chance.choices(range(len(text.text) + 1), k=2 * count), reverse=True)
+        changes = []
+        for end, start in zip(places[::2], places[1::2], strict=True):
+            place = {"start": text.position(start), "end": text.position(end)}
+            changes.append({"range": place, "text": self._some_text(text)})
         return changes
 
     def _some_text(self, text: Text) -> str:
@@ -130,7 +140,7 @@ class Player:
             "\t",
             "x" * 300,
         )
-        return self.chance.choice((*odd, copied, copied, copied))
+        return as_sent(self.chance.choice((*odd, copied, copied, copied)))
 
     # ---------------------------------------------------------------- requests
 
@@ -336,7 +346,12 @@ async def play_prefixes(player: Player, name: str, data: bytes) -> int:
 def decoded(chance: random.Random, data: bytes) -> str:
     """What an editor makes of the bytes of a file, or what it may send."""
     text = data.decode("utf-8", "replace")
-    return text.replace("\ufffd", "\ud800") if chance.random() < 0.3 else text
+    return as_sent(text.replace("\ufffd", "\ud800")) if chance.random() < 0.3 else text
+
+
+def as_sent(text: str) -> str:
+    """A text as it arrives: two surrogates that were none of a pair are one then, if they fit."""
+    return str(json.loads(json.dumps(text)))
 
 
 def _damaged_set(player: Player) -> dict[str, bytes]:

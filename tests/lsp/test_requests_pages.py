@@ -143,7 +143,6 @@ async def test_what_a_page_has_no_answer_to(reader: Reader, method: str, params:
     assert await reader.ask(method, uri, **params) is None
 
 
-@pytest.mark.xfail(strict=True, reason="sync.did_open takes it for one")
 async def test_a_page_that_an_editor_opens_is_no_dump(reader: Reader) -> None:
     """Neovim tells the server of each document that it shows."""
     await reader.start()

@@ -11,7 +11,7 @@ import socket
 import struct
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -430,6 +430,20 @@ class Inside(Editor):
 
     def _hand_over(self, message: Any) -> None:
         self.server.protocol.receive(json.loads(json.dumps(message)))
+
+
+async def replay(sent: Iterable[Any], received: Iterable[Any]) -> None:
+    """Goes through what an editor and its server have said to each other. Raises what is wrong with what the server has
+    said; the editor is taken as it is.
+    """
+    editor = Editor(lambda _: None)
+    for message in sent:
+        if message.get("method") == "initialize":
+            editor.capabilities = message["params"]["capabilities"]
+        editor.throw(message)
+    for message in received:
+        editor.receive(message)
+    editor.raise_failure()
 
 
 def framed(message: Any) -> bytes:

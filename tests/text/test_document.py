@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xla_lens.text.document import Document, document_of_file
-from xla_lens.text.edits import Edit, backward, forward
+from xla_lens.text.edits import Edit, backward, forward, merged
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import decode, encode, to_offset, to_position
 
@@ -103,6 +103,23 @@ def test_places_outside_of_edits_are_carried_over_and_back(length: int, raw: lis
             assert backward(edits, now) == before
             assert forward(edits, before) == now
         assert 0 <= backward(edits, now) <= length
+
+
+@given(st.integers(1, 60), _edits.filter(bool))
+def test_many_edits_as_one(length: int, raw: list[tuple[int, int, int]]) -> None:
+    """Outside of what it replaces a place is carried as by all of them."""
+    edits, size = [], length
+    for start, removed, inserted in raw:
+        first, last = min(start, size), min(start + removed, size)
+        edits.append(Edit(first, last, inserted))
+        size += inserted - (last - first)
+    one = merged(edits)
+    assert length + one.length - (one.end - one.start) == size
+    assert 0 <= one.start <= one.end <= length
+    for offset in (*range(one.start), *range(one.end, length + 1)):
+        assert forward([one], offset) == forward(edits, offset)
+    for offset in (*range(one.start), *range(one.start + one.length, size + 1)):
+        assert backward([one], offset) == backward(edits, offset)
 
 
 @pytest.mark.parametrize("encoding", Encoding)

@@ -143,9 +143,14 @@ class Converter:
             or None,
         )
 
-    def hint(self, member: Member, hint: Hint) -> lsp.InlayHint:
-        """An inlay hint."""
-        return lsp.InlayHint(self.position(member, hint.offset), hint_label(hint.facts), padding_left=True)
+    def hint(self, member: Member, hint: Hint) -> Json:
+        """An `InlayHint`."""
+        row, column = self._position(member, hint.offset)
+        return {
+            "position": {"line": row, "character": column},
+            "label": hint_label(hint.facts),
+            "paddingLeft": True,
+        }
 
     def symbol(self, member: Member, symbol: Symbol) -> Json:
         """An entry of the outline, with what is below: a `DocumentSymbol`."""

@@ -280,11 +280,13 @@ class XlaLensServer(LanguageServer):
 
 
 def _import_engine() -> None:
+    # What is imported stays. The garbage collector need not look at it, now or later.
+    gc.disable()
     import xla_lens.lsp.requests
     import xla_lens.lsp.session  # noqa: F401
 
-    # What has been imported stays. The garbage collector need not look at it each time.
     gc.freeze()
+    gc.enable()
 
 
 def _is_alive(process_id: int) -> bool:

@@ -40,15 +40,15 @@ _VISITED: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenDocument:
-    """A document that the editor has open. `origin` is the text that it was opened with; `edits` are those since
-    `analysed`, the text that the last analysis is of; None if there is none of it.
+    """A document that the editor has open. `opening` tells this time that it was opened from others; `edits` are
+    those since `analysed`, the text that the last analysis is of; None if there is none of it.
     """
 
     uri: str
     path: Path
     version: int
     document: Document
-    origin: Document
+    opening: object
     analysed: Document | None = None
     edits: tuple[Edit, ...] = ()
 
@@ -202,7 +202,7 @@ class DumpSetState:
         self._answered.clear()
         for path, opened in self.open.items():
             # A document that was closed meanwhile and opened again has other edits.
-            if path in texts.keys() & files.keys() and job.open[path].origin is opened.origin:
+            if path in texts.keys() & files.keys() and job.open[path].opening is opened.opening:
                 edits = opened.edits[len(job.open[path].edits) :]
                 self.open[path] = replace(opened, analysed=texts[path], edits=edits)
         self._events.loaded(self)
@@ -242,7 +242,7 @@ class Session:
         state = self._sets.get(key) or self._visited.pop(key, None) or DumpSetState(key, path, self._events)
         self._sets[key] = state
         self._opened[uri] = state, path
-        state.add(OpenDocument(uri, path, version, document, document))
+        state.add(OpenDocument(uri, path, version, document, object()))
 
     def change(self, uri: str, version: int, document: Document, edits: list[Edit]) -> None:
         """The editor has changed an open document; `edits` say where."""

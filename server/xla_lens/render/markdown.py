@@ -44,4 +44,9 @@ _MARKS: Final = re.compile(r"(`+)( ?)(.+?)\2\1|\*\*")
 def without_marks(markdown: str) -> str:
     """Markdown as made here, for editors that show text as it is."""
     lines = (line for line in markdown.split("\n") if not line.startswith("|--"))
-    return "\n".join(_MARKS.sub(r"\3", line).strip("| ").replace(" | ", "  ") for line in lines)
+    return "\n".join(_MARKS.sub(r"\3", _cells(line)) for line in lines)
+
+
+def _cells(line: str) -> str:
+    """A line, without the marks of a table if it is of one."""
+    return line.strip("| ").replace(" | ", "  ") if line.startswith("|") else line

@@ -111,7 +111,8 @@ def _marker(data: bytes, columns: FileColumns, start: int) -> Iterator[tuple[int
     if _MARKER in data[:_HEAD] and not ((sections.start <= start) & (start <= sections.end)).any():
         place = data.rfind(b"\n" + _MARKER, 0, start) + 1
         if place or data.startswith(_MARKER):
-            yield place, min(data.index(b"\n", place) + 1, start)
+            # The last line may have no end.
+            yield place, data.find(b"\n", place, start) + 1 or start
 
 
 _NOTHING: Final = ("", 0, 0)

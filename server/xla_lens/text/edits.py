@@ -31,3 +31,17 @@ def backward(edits: Sequence[Edit], offset: int) -> int:
         elif offset > edit.start:
             offset = edit.start
     return offset
+
+
+def merged(edits: Sequence[Edit]) -> Edit:
+    """One edit instead of some: it replaces all from the first byte that they touch to the last."""
+    first, *others = edits
+    start, end, length = first.start, first.end, first.length
+    for edit in others:
+        grown = length - (end - start)
+        # Where the edit begins and ends, in the text before all of them; within what was new that is its begin or end.
+        begin = min(start, edit.start)
+        stop = max(end, edit.end - grown)
+        length = stop - begin + grown + edit.length - (edit.end - edit.start)
+        start, end = begin, stop
+    return Edit(start, end, length)

@@ -63,7 +63,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(structure.list_folds),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Quick(structure.colour_words),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
-    lsp.TEXT_DOCUMENT_INLAY_HINT: Quick(documents.show_hints),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(documents.show_hints),
     lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),
     lsp.CODE_LENS_RESOLVE: Quick(suggestions.resolve_lens),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(documents.list_links),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 SYMBOL_LIMIT: Final = 1_000
 """Entries below one part of an outline, at most: editors draw all of it at once."""
 
-HINT_LIMIT: Final = 10_000
-"""Hints of each kind in one answer, at most."""
+HINT_LIMIT: Final = 100_000
+"""Hints of each kind in one answer, at most: some editors ask for those of a whole file."""
 
 LINK_LIMIT: Final = 2_000
 """Links of each kind, at most."""
@@ -44,7 +44,7 @@ def _is_cut(symbol: Symbol) -> bool:
     return 0 < len(symbol.children) < symbol.count or any(map(_is_cut, symbol.children))
 
 
-def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayHint] | None:
+def show_hints(context: Context, params: lsp.InlayHintParams) -> Plain | None:
     """What the dump leaves unsaid, beside its lines."""
     if not context.settings.inlay_hints:
         return None
@@ -52,7 +52,7 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> list[lsp.InlayH
     found = hints(context.analysis, context.member, start, end, HINT_LIMIT)
     if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
         context.told_cut(f"the first {HINT_LIMIT:,} hints of each kind are shown")
-    return [context.convert.hint(context.member, hint) for hint in found]
+    return Plain([context.convert.hint(context.member, hint) for hint in found])
 
 
 def list_links(context: Context, _params: lsp.DocumentLinkParams) -> Plain:

@@ -1,0 +1,138 @@
+"""An editor that is used for long, and texts that are big: memory comes back, and nothing is left over."""
+
+import asyncio
+import gc
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzzing.positions import Text
+from lsp.wire import RICH, Inside, Process
+from samples import DUMPS, SEED
+from soak import close_all, dump_sets, round_of, soak
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.text.document import Document
+
+_MEGABYTE = 10**6
+
+_LONGEST = 10**6
+
+
+async def test_memory_comes_back(server: Process) -> None:
+    """All sets are seen several times before the first number is taken."""
+    await server.initialize(RICH, workspaceFolders=[{"uri": DUMPS.as_uri(), "name": "dumps"}])
+    sizes = await soak(server, dump_sets(DUMPS, _LONGEST), rounds=120, every=40)
+    assert sizes[-1] - sizes[0] < 10 * _MEGABYTE, [size // _MEGABYTE for size in sizes]
+    await server.stop()
+    server.finish()
+
+
+async def test_nothing_is_left_of_what_was_closed() -> None:
+    editor, chance, opened = Inside(), random.Random(0), list[str]()
+    sets = dump_sets(DUMPS, _LONGEST)
+    await editor.initialize(RICH)
+    for _ in range(30):
+        await round_of(editor, chance, sets, opened)
+    await close_all(editor, opened)
+    session, protocol = editor.server.session, editor.server.protocol
+    assert session.sets == []
+    for _ in range(50):
+        # What was given up ends in its thread.
+        await asyncio.sleep(0.02)
+    assert not protocol._request_futures
+    assert not protocol._result_types
+    assert not any(editor.server.news._published.values())
+    mine = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    assert [task.get_coro().__qualname__ for task in mine] == ["XlaLensServer._look"]
+    assert threading.active_count() < 10
+    gc.collect()
+    kept = [found for found in gc.get_objects() if isinstance(found, DumpSet | Document)]
+    await editor.stop()
+    assert kept == []
+
+
+async def test_a_session_of_many_documents_at_once() -> None:
+    editor = Inside()
+    await editor.initialize(RICH)
+    uris = [f"untitled:module_{number:04}.x.cpu_after_optimizations-buffer-assignment.txt" for number in range(300)]
+    for uri in uris:
+        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": SEED.read_text()}
+        editor.notify("textDocument/didOpen", {"textDocument": document})
+    place = {"line": 1, "character": 3}
+    for uri in uris:
+        assert await editor.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": place})
+    assert len(editor.server.session.sets) == len(uris)
+    await close_all(editor, list(uris))
+    assert not editor.server.session.sets
+    assert not any(editor.diagnostics.values())
+    await editor.stop()
+
+
+# ---------------------------------------------------------------- big texts
+
+
+_BIG = 100 * _MEGABYTE
+
+
+@pytest.mark.parametrize("where", ["document", "file"])
+async def test_a_hundred_megabytes_without_a_line_end(server: Process, tmp_path: Path, where: str) -> None:
+    await server.initialize(RICH)
+    big, live = (tmp_path / f"x-{kind}.txt" for kind in ("buffer-assignment", "live-range"))
+    text = "BufferAssignment: allocation 0: size 4, " + "x" * _BIG
+    path = big if where == "document" else live
+    if where == "file":
+        big.write_text(text)
+        text = "HloLiveRange (max 1):\n  InstructionSequence:\n    0:a\n  BufferLiveRange:\n    a{}:0-1\n"
+    before, started = server.resident_bytes(), time.monotonic()
+    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": text}
+    server.notify("textDocument/didOpen", {"textDocument": document})
+    here: dict[str, Any] = {"textDocument": {"uri": path.as_uri()}}
+    end = Text(text, "utf-8").position(len(text))
+    place = {**here, "position": end}
+    whole = {**here, "range": {"start": {"line": 0, "character": 0}, "end": end}}
+    await server.request("textDocument/hover", place)
+    assert (await server.request("textDocument/codeAction", {**whole, "context": {"diagnostics": []}})) is not None
+    await server.request("textDocument/inlayHint", whole)
+    await server.request("textDocument/semanticTokens/range", whole)
+    await server.request("textDocument/selectionRange", {**here, "positions": [end]})
+    await server.request("textDocument/references", {**place, "context": {"includeDeclaration": True}})
+    for method in ("documentSymbol", "foldingRange", "documentLink", "codeLens"):
+        await server.request(f"textDocument/{method}", here)
+    assert {diagnostic["code"] for diagnostic in server.diagnostics[big.as_uri()]} == {"syntax"}
+    change = {"range": {"start": end, "end": end}, "text": "\n"}
+    versioned = {**here["textDocument"], "version": 2}
+    server.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": [change]})
+    await server.request("textDocument/hover", place)
+    # Nobody waits for so long; but other tests may run beside this one.
+    assert time.monotonic() - started < 40
+    assert server.resident_bytes("VmHWM") - before < 4.5 * _BIG
+    server.notify("textDocument/didClose", here)
+    await server.request("textDocument/hover", place)
+    await asyncio.sleep(0.5)
+    assert server.resident_bytes() - before < 0.5 * _BIG
+    await server.stop()
+
+
+async def test_many_changes_in_one_notification(server: Process) -> None:
+    """As some editors tell that something was replaced everywhere. What else is asked need not wait for long."""
+    await server.initialize(RICH)
+    text = "".join(f"    {number}:name.{number}\n" for number in range(200_000))
+    document = {"uri": "untitled:x", "languageId": "xla-dump", "version": 1, "text": text}
+    server.notify("textDocument/didOpen", {"textDocument": document})
+    nothing = {"textDocument": {"uri": "untitled:y"}, "position": {"line": 0, "character": 0}}
+    await server.request("textDocument/hover", {**nothing, "textDocument": {"uri": "untitled:x"}})
+    changes = [
+        {"range": {"start": {"line": row, "character": 0}, "end": {"line": row, "character": 4}}, "text": "\t\n"}
+        for row in reversed(range(0, 200_000, 40))
+    ]
+    versioned = {"uri": "untitled:x", "version": 2}
+    server.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": changes})
+    started = time.monotonic()
+    await server.request("textDocument/hover", nothing)
+    # One by one they take longer than that.
+    assert time.monotonic() - started < 3
+    await server.stop()

@@ -1,0 +1,144 @@
+"""The editor that these tests play does not let anything through."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from lsp.metamodel import Violation
+from lsp.wire import BARE, RICH, Editor, Refused, read_body, replay
+
+_HOVER = {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}}
+
+
+async def _editor(capabilities: Mapping[str, Any] = RICH) -> Editor:
+    editor = Editor(lambda _: None)
+    editor.capabilities = capabilities
+    editor.ask("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities})
+    editor.receive({"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {}}})
+    await editor.answer(1)
+    return editor
+
+
+def _call(method: str, params: Any = None, number: Any = None) -> dict[str, Any]:
+    given = {"params": params, "id": number}
+    return {"jsonrpc": "2.0", "method": method, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _progress(kind: str, **value: Any) -> dict[str, Any]:
+    return _call("$/progress", {"token": "t", "value": {"kind": kind, **value}})
+
+
+async def test_results_and_errors_arrive() -> None:
+    editor = await _editor()
+    numbers = [editor.ask("textDocument/hover", _HOVER) for _ in range(2)]
+    editor.receive({"jsonrpc": "2.0", "id": numbers[1], "error": {"code": -32800, "message": "m"}})
+    editor.receive({"jsonrpc": "2.0", "id": numbers[0], "result": None})
+    assert await editor.answer(numbers[0]) is None
+    with pytest.raises(Refused, match="-32800"):
+        await editor.answer(numbers[1])
+    editor.finish()
+
+
+async def test_a_missing_answer() -> None:
+    editor = await _editor()
+    editor.ask("textDocument/hover", _HOVER)
+    with pytest.raises(Violation, match="no answers to"):
+        editor.finish()
+
+
+_CREATE = _call("window/workDoneProgress/create", {"token": "t"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("messages", "reason"),
+    [
+        ([{"jsonrpc": "2.0", "id": 2, "result": None}] * 2, "a second answer"),
+        ([{"jsonrpc": "2.0", "id": 99, "result": None}], "one to nothing"),
+        ([{"jsonrpc": "2.0", "id": None, "result": None}], "one to nothing"),
+        ([{"jsonrpc": "2.0", "id": 2, "result": [1]}], "instead of"),
+        ([{"jsonrpc": "2.0", "id": 2}], "needs 'result'"),
+        ([_call("textDocument/hover", _HOVER, "x")], "the server does not send"),
+        ([_call("window/shout", {})], "there is no method"),
+        ([_call("workspace/inlayHint/refresh", {}, "x")], "instead of"),
+        ([_call("workspace/applyEdit", {"edit": {}}, "x")], "a dump is not edited"),
+        ([_progress("begin", title="t")], "begin of 't', which is None"),
+        ([_CREATE, _progress("report")], "report of 't', which is offered"),
+        ([_CREATE, _progress("begin", title="t"), _progress("end"), _progress("end")], "end of 't', which is end"),
+        ([_CREATE, _progress("begin")], "needs 'title'"),
+        ([_CREATE, {**_CREATE, "id": "y"}], "a second bar"),
+    ],
+)
+async def test_what_a_server_must_not_say(messages: list[Any], reason: str) -> None:
+    editor = await _editor()
+    editor.ask("textDocument/hover", _HOVER)
+    for message in messages:
+        editor.receive(message)
+    with pytest.raises(Violation, match=reason):
+        editor.finish()
+
+
+async def test_what_an_editor_has_not_said_that_it_can() -> None:
+    editor = await _editor(BARE)
+    editor.receive(_call("workspace/configuration", {"items": []}, "x"))
+    with pytest.raises(Violation, match="which the editor does not take"):
+        editor.raise_failure()
+
+
+async def test_what_is_said_too_soon() -> None:
+    editor = Editor(lambda _: None)
+    editor.receive(_call("textDocument/publishDiagnostics", {"uri": "a:b", "diagnostics": []}))
+    with pytest.raises(Violation, match="before the answer to initialize"):
+        editor.raise_failure()
+
+
+async def test_whoever_waits_is_told_what_went_wrong() -> None:
+    editor = await _editor()
+    number = editor.ask("textDocument/hover", _HOVER)
+    editor.receive(_call("window/shout", {}))
+    with pytest.raises(Violation):
+        await editor.answer(number)
+    with pytest.raises(Violation):
+        await editor.until(lambda: False)
+
+
+async def test_an_editor_answers() -> None:
+    sent: list[Any] = []
+    editor = Editor(sent.append)
+    editor.capabilities, editor.settings = RICH, {"a": 1}
+    editor._is_initialized = True
+    editor.receive(_call("workspace/configuration", {"items": [{}, {}]}, "x"))
+    editor.receive(_call("window/showDocument", {"uri": "a:b"}, "y"))
+    editor.receive(_CREATE)
+    assert [message["result"] for message in sent] == [[{"a": 1}, {"a": 1}], {"success": True}, None]
+
+
+async def test_an_editor_sends_nothing_that_is_wrong() -> None:
+    editor = await _editor()
+    with pytest.raises(Violation):
+        editor.ask("textDocument/hover", {})
+    with pytest.raises(Violation):
+        editor.notify("textDocument/didOpen", _HOVER)
+
+
+async def test_a_session_that_was_recorded() -> None:
+    initialize = _call("initialize", {"processId": None, "rootUri": None, "capabilities": RICH}, 1)
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"capabilities": {}}}
+    await replay([initialize], [answer, _CREATE])
+    with pytest.raises(Violation):
+        await replay([initialize], [_CREATE, answer])
+
+
+async def test_headers_are_read_strictly() -> None:
+    async def read(data: bytes) -> bytes | None:
+        source = asyncio.StreamReader()
+        source.feed_data(data)
+        source.feed_eof()
+        return await read_body(source)
+
+    assert await read(b"") is None
+    assert await read(b"Content-Length: 2\r\n\r\n{}") == b"{}"
+    for wrong in (b"Content-Length: 2\n\n{}", b"content-length: 2\r\n\r\n{}", b"\r\n{}", b"Content-Length: 2\r\n"):
+        with pytest.raises((AssertionError, ValueError, KeyError)):
+            await read(wrong)

@@ -1,0 +1,123 @@
+"""A long day of an editor: `python tests/soak.py [--rounds N] [--dumps FOLDER]`.
+
+Opens, edits and closes dumps, asks about them meanwhile, and tells the memory of the server on the way.
+"""
+
+import argparse
+import asyncio
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fuzzing.params import Maker
+from fuzzing.positions import Text
+from lsp.wire import RICH, Editor, Process, Refused
+from samples import DUMPS
+from xla_lens.files import find_sets
+from xla_lens.lsp.methods import METHODS
+from xla_lens.syntax.file_names import MemberKind
+
+_OPEN = 3
+"""Sets that are open at the same time."""
+
+_EVERY = 50
+
+
+def dump_sets(folder: Path, longest: int) -> list[Mapping[str, Path]]:
+    """The files of the dump sets in a folder that have not more bytes altogether, by their addresses."""
+    sets = [
+        {path.as_uri(): path for kind, path in found.paths.items() if kind is not MemberKind.HLO}
+        for found in find_sets(folder)
+    ]
+    return [files for files in sets if sum(path.stat().st_size for path in files.values()) <= longest]
+
+
+async def round_of(
+    editor: Editor, chance: random.Random, sets: Sequence[Mapping[str, Path]], opened: list[str]
+) -> None:
+    """Opens files of a set, asks, edits, asks again, and closes what was opened some rounds before."""
+    texts: dict[str, Text] = {}
+    files = chance.choice([files for files in sets if not files.keys() & set(opened)])
+    for uri in chance.sample(list(files), chance.randint(1, len(files))):
+        texts[uri] = Text(files[uri].read_text(), "utf-8")
+        document = {"uri": uri, "languageId": "xla-dump", "version": 1, "text": texts[uri].text}
+        editor.notify("textDocument/didOpen", {"textDocument": document})
+        opened.append(uri)
+    maker = Maker(chance, [])
+    maker.texts = dict(texts)
+    await _ask(editor, maker)
+    for version in range(2, chance.randint(2, 5)):
+        uri = chance.choice(list(texts))
+        place = maker.texts[uri].some(chance)
+        change = {"range": {"start": place, "end": place}, "text": chance.choice(("\n", "9", "🚀\n", " "))}
+        maker.texts[uri] = maker.texts[uri].edited(change)
+        document = {"uri": uri, "version": version}
+        editor.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+        await _ask(editor, maker)
+    while len(opened) > _OPEN:
+        editor.notify("textDocument/didClose", {"textDocument": {"uri": opened.pop(0)}})
+
+
+async def _ask(editor: Editor, maker: Maker) -> None:
+    for method in maker.chance.sample(list(METHODS), 5):
+        number = editor.ask(method, maker.params(method))
+        if maker.chance.random() < 0.1:
+            editor.cancel(number)
+        try:
+            await editor.answer(number)
+        except Refused as refused:
+            if refused.code != -32800:
+                raise
+
+
+async def close_all(editor: Editor, opened: list[str]) -> None:
+    """Closes what is still open; gives the server the time to notice."""
+    while opened:
+        editor.notify("textDocument/didClose", {"textDocument": {"uri": opened.pop()}})
+    await editor.request(
+        "textDocument/hover", {"textDocument": {"uri": "x:y"}, "position": {"line": 0, "character": 0}}
+    )
+
+
+async def soak(server: Process, sets: Sequence[Mapping[str, Path]], rounds: int, every: int) -> list[int]:
+    """The resident bytes of a server after every so many rounds, with nothing open."""
+    chance, opened, sizes = random.Random(rounds), list[str](), list[int]()
+    for number in range(rounds):
+        await round_of(server, chance, sets, opened)
+        server.messages.clear()
+        if (number + 1) % every == 0:
+            await close_all(server, opened)
+            await asyncio.sleep(0.2)
+            sizes.append(server.resident_bytes())
+    return sizes
+
+
+async def _run(options: argparse.Namespace) -> None:
+    sets, started = dump_sets(options.dumps, options.longest), time.monotonic()
+    server = await Process.start()
+    folders: Any = [{"uri": options.dumps.absolute().as_uri(), "name": "dumps"}]
+    await server.initialize(RICH, workspaceFolders=folders)
+    sizes = await soak(server, sets, options.rounds, _EVERY)
+    print(f"{options.rounds:,} rounds with {len(sets)} sets in {time.monotonic() - started:,.0f} s; resident MB:")
+    print(*(f"{size / 1e6:.0f}" for size in sizes))
+    print(f"at most {server.resident_bytes('VmHWM') / 1e6:.0f}")
+    await server.stop()
+    server.finish()
+
+
+def main() -> None:
+    """Runs it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--dumps", type=Path, default=DUMPS)
+    parser.add_argument("--longest", type=int, default=10**7, help="the biggest dump set that is opened, in bytes")
+    asyncio.run(_run(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
