@@ -95,7 +95,12 @@ class XlaLensServer(LanguageServer):
         """Starts something that nobody waits for."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("cannot go on with what nobody waits for", exc_info=error)
 
     def close(self) -> None:
         """Gives up all that is under way."""
