@@ -3,7 +3,7 @@
 import os
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ _BROKEN = b"BufferAssignment:\nallocation 0: size 4, constant:\n?!\n"
 def _index(
     *folders: Path,
     known: Mapping[Path, Indexed[str]] | None = None,
+    left_out: Collection[Path] = (),
     tell: Callable[[Finding], str] = lambda finding: finding.code,
     is_cancelled: Callable[[], bool] = never,
     report_progress: Callable[[Progress], None] = lambda _: None,
@@ -31,6 +32,7 @@ def _index(
     return index(
         folders,
         known or {},
+        left_out=left_out,
         encoding=Encoding.UTF16,
         tell=tell,
         is_cancelled=is_cancelled,
@@ -157,6 +159,16 @@ def test_nothing_to_index(tmp_path: Path) -> None:
     assert list(_index(tmp_path, tmp_path / "nowhere", report_progress=told.append)) == []
     assert list(_index()) == []
     assert told == [Progress(0, 0, 0, 0, is_cut=False)]
+
+
+def test_sets_that_are_left_out_are_not_read(tmp_path: Path) -> None:
+    folder = _copied(tmp_path, SPLIT, SEED)
+    all_sets = list(_index(folder))
+    (seed, split) = sorted(all_sets, key=lambda indexed: indexed.files.stem)
+    told: list[Progress] = []
+    found = list(_index(folder, left_out=[split.files.stem], report_progress=told.append))
+    assert [indexed.files for indexed in found] == [seed.files]
+    assert told[-1].all_sets == 1
 
 
 def test_no_more_than_one_set_is_in_memory(tmp_path: Path) -> None:

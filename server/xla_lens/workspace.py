@@ -5,7 +5,7 @@ Made for a worker thread. No more than one set is in memory at a time.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -67,6 +67,7 @@ def index(
     folders: Iterable[Path],
     known: Mapping[Path, Indexed[Told]],
     *,
+    left_out: Collection[Path] = (),
     encoding: Encoding,
     tell: Callable[[Finding], Told],
     is_cancelled: Callable[[], bool],
@@ -77,7 +78,8 @@ def index(
 
     What `tell` gives must not hold the finding. Raises `Cancelled`.
     """
-    found = list(islice(walk_sets(folders, is_cancelled), SET_LIMIT + 1))
+    walked = (files for files in walk_sets(folders, is_cancelled) if files.stem not in left_out)
+    found = list(islice(walked, SET_LIMIT + 1))
     is_cut = len(found) > SET_LIMIT
     stamped = sorted(((files, stamps(files)) for files in found[:SET_LIMIT]), key=lambda pair: _size(pair[1]))
     size_bytes, all_bytes = 0, sum(_size(stamp) for _, stamp in stamped)

@@ -44,18 +44,20 @@ async def test_the_outline_of_a_dump_in_one_file(reader: Reader, tmp_path: Path)
     uri = reader.open(copied(SEED, tmp_path, "cublas", "cüb🚀las"))
     outline = await _outline_of(reader, uri)
     assert outline[:3] == [
-        "BufferAssignment: | 580.0 KiB · 5",
+        "BufferAssignment: | 580.0 KiB · 5 allocations",
         "  allocation 0 = allocation 0: 0x399be10, size 262144, parameter 0, shape |f32[64,256,4]| at ShapeIndex {}: | "
-        "256.0 KiB · parameter · 1",
+        "256.0 KiB · parameter · 1 value",
         "    param = value: <0 param @0> (size=262144,offset=0): f32[64,256,4]{2,1,0} | 256.0 KiB",
     ]
     row = "value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}"
     assert f"    cüb🚀las-gemm.1 = {row} | 4.0 KiB" in outline
     assert "  cüb🚀las-gemm.1 = <4 cüb🚀las-gemm.1 @0> | 4.0 KiB" in outline
+    assert "  InstructionSequence: | 7 instructions" in outline
+    assert "  BufferLiveRange: | 6 live ranges" in outline
     assert [line for line in outline if not line.startswith(" ")] == [
-        "BufferAssignment: | 580.0 KiB · 5",
-        "Used values: | 6",
-        "HloLiveRange (max 7): | 3",
+        "BufferAssignment: | 580.0 KiB · 5 allocations",
+        "Used values: | 6 values",
+        "HloLiveRange (max 7): | 3 parts",
     ]
 
 
@@ -74,7 +76,7 @@ async def test_a_long_outline_says_what_is_left_out(reader: Reader, monkeypatch:
     await reader.start()
     uri = reader.open(SEED)
     outline = await _outline_of(reader, uri)
-    assert outline[0] == "BufferAssignment: | 580.0 KiB · the 2 biggest of 5"
+    assert outline[0] == "BufferAssignment: | 580.0 KiB · the 2 biggest of 5 allocations"
     assert [line.split(" = ")[0] for line in outline if line.startswith("  allocation")] == [
         "  allocation 0",
         "  allocation 4",

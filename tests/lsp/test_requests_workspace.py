@@ -149,6 +149,18 @@ async def test_much_is_cut_and_that_is_logged(reader: Reader, monkeypatch: pytes
     assert logged["params"]["message"] == "workspace/symbol: the best 3 of what is found are shown"
 
 
+async def test_too_many_sets_are_cut_and_that_is_logged(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(workspace, "SET_LIMIT", 2)
+    for number in range(3):
+        copied(SEED, tmp_path / str(number))
+    await reader.start(RICH, tmp_path)
+    assert len(await _find(reader, "kind:module")) == 2
+    (logged,) = reader.editor.received("window/logMessage")
+    assert logged["params"]["message"].startswith("workspace: ")
+
+
 # ---------------------------------------------------------------- what is open
 
 
@@ -164,6 +176,20 @@ async def test_what_is_open_counts_instead_of_the_disk(reader: Reader, tmp_path:
     assert reader.cut(uri, symbol["location"]["range"]) == "zebra"
     reader.close(uri)
     assert await _names(reader, "zebra") == []
+
+
+async def test_what_is_open_is_not_read_again(reader: Reader, reading: "_Reading", tmp_path: Path) -> None:
+    copied(SEED, tmp_path / "other")
+    path = copied(SPLIT, tmp_path / "open")
+    await reader.start(RICH, tmp_path)
+    uri = reader.open(path)
+    reading.go_on(9)
+    assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
+    assert reading.count == 1
+    # Once it is closed, what is on disk counts, and that at once.
+    reader.close(uri)
+    assert sorted(await _names(reader, "kind:module")) == [SEED.stem, "jit_train_step"]
+    assert reading.count == 2
 
 
 async def test_sets_outside_of_the_folders_are_found_while_they_are_open(reader: Reader) -> None:

@@ -25,11 +25,21 @@ class SymbolKind(Enum):
     VALUE = auto()
 
 
+class Counted(Enum):
+    """What is below an entry of an outline."""
+
+    PART = auto()
+    ALLOCATION = auto()
+    VALUE = auto()
+    INSTRUCTION = auto()
+    LIVE_RANGE = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. `count`
-    tells how many entries there are below, of which `children` may be some only. `size_bytes` and `allocation_kind`
-    are None where they do not apply.
+    tells how many things of the sort `counted` are below, of which `children` may be some only, or none at all.
+    `size_bytes` and `allocation_kind` are None where they do not apply.
     """
 
     name: str
@@ -41,6 +51,7 @@ class Symbol:
     size_bytes: int | None = None
     allocation_kind: Kind | None = None
     count: int = 0
+    counted: Counted = Counted.VALUE
     children: "tuple[Symbol, ...]" = ()
 
 
@@ -63,23 +74,24 @@ def _section(dump: DumpSet, member: Member, row: int, limit: int, parts: tuple[S
     sections = member.columns.sections
     start, end = int(sections.start[row]), int(sections.end[row])
     header_end = min(member.document.line_span(member.document.row(start))[1], end)
-    size, count, children = None, len(parts), parts
+    size, count, counted, children = None, len(parts), Counted.PART, parts
     match Section(int(sections.section[row])):
         case Section.BUFFER_ASSIGNMENT if member is dump.assignment:
             size, count = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations)
-            children = tuple(_allocations(dump, limit))
+            counted, children = Counted.ALLOCATION, tuple(_allocations(dump, limit))
         case Section.USED_VALUES if member is dump.used:
-            count, children = len(dump.used_values), tuple(_used_values(dump, member, limit))
+            count, counted = len(dump.used_values), Counted.VALUE
+            children = tuple(_used_values(dump, member, limit))
         case Section.PEAK if member is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
             size, count = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows)
-            children = tuple(_peak_buffers(dump, rows[:limit]))
+            counted, children = Counted.VALUE, tuple(_peak_buffers(dump, rows[:limit]))
         case Section.INSTRUCTION_SEQUENCE:
-            count = len(member.columns.schedule)
+            count, counted = len(member.columns.schedule), Counted.INSTRUCTION
         case Section.BUFFER_LIVE_RANGES:
-            count = len(member.columns.live_ranges)
+            count, counted = len(member.columns.live_ranges), Counted.LIVE_RANGE
     name = member.document.data[start:header_end].decode("utf-8", "replace").strip().rstrip(":")
-    return Symbol(name, SymbolKind.SECTION, start, end, start, header_end, size, None, count, children)
+    return Symbol(name, SymbolKind.SECTION, start, end, start, header_end, size, None, count, counted, children)
 
 
 def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
@@ -103,6 +115,7 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
             int(table.size_bytes[row]),
             Kind(int(table.kind[row])),
             int(table.slice_count[row]),
+            Counted.VALUE,
             tuple(_value(dump, slices, value, dump.value_of_slice) for value in rows),
         )
 

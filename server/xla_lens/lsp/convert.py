@@ -17,9 +17,8 @@ from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place
 from xla_lens.render.hints import hint_label
-from xla_lens.render.hover import kind_text
 from xla_lens.render.messages import message, related_message
-from xla_lens.render.numbers import human
+from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position
@@ -159,7 +158,7 @@ class Converter:
             "kind": _SYMBOL_KINDS[symbol.kind].value,
             "range": self.plain_range(member, symbol.start, symbol.end),
             "selectionRange": self.plain_range(member, symbol.name_start, symbol.name_end),
-            "detail": _detail(symbol),
+            "detail": symbol_detail(symbol),
         }
         if symbol.children:
             found["children"] = [self.symbol(member, child) for child in symbol.children]
@@ -175,15 +174,3 @@ class Converter:
         }
         for child in symbol.children:
             yield from self.flat_symbols(member, child, symbol.name)
-
-
-def _detail(symbol: Symbol) -> str:
-    parts = []
-    if symbol.size_bytes is not None:
-        parts.append(human(symbol.size_bytes))
-    if symbol.allocation_kind:
-        parts.append(kind_text(symbol.allocation_kind))
-    if symbol.count:
-        shown = len(symbol.children)
-        parts.append(f"the {shown:,} biggest of {symbol.count:,}" if 0 < shown < symbol.count else f"{symbol.count:,}")
-    return " · ".join(parts)

@@ -21,7 +21,7 @@ from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.tree import Cancelled
-from xla_lens.workspace import Indexed, Progress, index, index_set
+from xla_lens.workspace import SET_LIMIT, Indexed, Progress, index, index_set
 
 if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
@@ -44,6 +44,7 @@ class WorkspaceIndex:
         self._progress: Progress | None = None
         self._task: asyncio.Task[None] | None = None
         self._folders: list[Path] = []
+        self._left_out: frozenset[Path] = frozenset()
         self._read_at = float("-inf")
         self._is_forgotten = False
         self._is_cancelled = False
@@ -76,15 +77,17 @@ class WorkspaceIndex:
 
     def is_answer_outdated(self) -> bool:
         """Whether a request was answered from what has changed since; told once."""
-        is_outdated = self._answered is not None and self._answered != self._known
-        if is_outdated:
-            self._answered = None
+        if self._answered is None:
+            return False
+        keys = (self._answered.keys() | self._known.keys()) - self._open_keys()
+        is_outdated = any(self._answered.get(key) is not self._known.get(key) for key in keys)
+        self._answered = None if is_outdated else self._answered
         return is_outdated
 
     async def sets(self) -> Mapping[Path, IndexedSet]:
         """The sets that have been read up to now, by their stems."""
         found = dict(self._known if not self.is_reading else {**self._known, **self._found})
-        states = self._server.session.sets if self._server.is_used else []
+        states = self._server.session.sets
         for state in states:
             if analysis := await state.analysis_for(state.path):
                 found[state.key] = await self._of_open(state, analysis)
@@ -104,25 +107,33 @@ class WorkspaceIndex:
         }
 
     def _is_of_now(self) -> bool:
-        """Whether nobody has told of changes since it was begun to read."""
-        return not self._is_forgotten and self._folders == self._server.folders
+        """Whether nobody has told of changes since it was begun to read, nor closed what was open then."""
+        is_right = self._folders == self._server.folders and self._left_out <= self._open_keys()
+        return is_right and not self._is_forgotten
+
+    def _open_keys(self) -> frozenset[Path]:
+        """The sets that the editor has open: they are in memory already."""
+        return frozenset(state.key for state in self._server.session.sets)
 
     async def _read(self) -> None:
-        self._found, self._folders, self._is_forgotten = {}, self._server.folders, False
+        self._found, self._is_forgotten = {}, False
+        self._folders, self._left_out = self._server.folders, self._open_keys()
         async with progress(self._server, "Reading dump sets", told=self._told):
             try:
-                await in_thread(self._read_all, self._folders)
+                await in_thread(self._read_all)
             except Cancelled:
                 return
+        if self._progress and self._progress.is_cut:
+            self._server.tell_cut("workspace", "", f"{SET_LIMIT:,} of its dump sets are read, and the others left out")
         self._known, self._found, self._progress = self._found, {}, None
         self._read_at = time.monotonic()
 
-    def _read_all(self, folders: list[Path]) -> None:
+    def _read_all(self) -> None:
         """Runs in a worker thread."""
-        known = dict(self._known)
         for indexed in index(
-            folders,
-            known,
+            self._folders,
+            dict(self._known),
+            left_out=self._left_out,
             encoding=self._server.client.encoding,
             tell=Converter({}, self._server.client).diagnostic,
             is_cancelled=lambda: self._is_cancelled,

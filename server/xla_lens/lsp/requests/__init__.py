@@ -61,7 +61,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.CALL_HIERARCHY_INCOMING_CALLS: Slow(hierarchy.list_producers),
     lsp.CALL_HIERARCHY_OUTGOING_CALLS: Slow(hierarchy.list_consumers),
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(structure.list_folds),
-    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Quick(structure.colour_words),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Slow(structure.colour_words),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(documents.list_symbols),
     lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(documents.show_hints),
     lsp.TEXT_DOCUMENT_CODE_LENS: Slow(suggestions.list_lenses),

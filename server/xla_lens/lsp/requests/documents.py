@@ -76,6 +76,8 @@ async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.D
     data = link.data if isinstance(link.data, Mapping) else {}
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
+        # Two slashes would lead to another host.
+        path = f"/{path.lstrip('/')}" if path.startswith("/") else path
         absolute = next((folder / path for folder in server.folders), Path(path))
         if absolute.is_absolute():
             link.target = uri_of(absolute) + (f"#L{line}" if isinstance(line, int) else "")

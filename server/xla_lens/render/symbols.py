@@ -1,0 +1,29 @@
+"""What an outline tells of an entry besides its name."""
+
+from typing import Final
+
+from xla_lens.features.symbols import Counted, Symbol
+from xla_lens.render.hover import kind_text
+from xla_lens.render.numbers import counted, human
+
+_NOUNS: Final = {
+    Counted.PART: "part",
+    Counted.ALLOCATION: "allocation",
+    Counted.VALUE: "value",
+    Counted.INSTRUCTION: "instruction",
+    Counted.LIVE_RANGE: "live range",
+}
+
+
+def symbol_detail(symbol: Symbol) -> str:
+    """How big it is, what for, and how much is below: ``1.53 MiB · parameter, maybe-live-out · 2 values``."""
+    parts = []
+    if symbol.size_bytes is not None:
+        parts.append(human(symbol.size_bytes))
+    if symbol.allocation_kind:
+        parts.append(kind_text(symbol.allocation_kind))
+    if symbol.count:
+        shown = len(symbol.children)
+        cut = f"the {shown:,} biggest of " if 0 < shown < symbol.count else ""
+        parts.append(cut + counted(symbol.count, _NOUNS[symbol.counted]))
+    return " · ".join(parts)

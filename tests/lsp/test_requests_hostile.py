@@ -1,0 +1,261 @@
+"""Dumps come from anywhere: nothing in them becomes markup, a command or a path that is read, and no character in them
+moves a position.
+"""
+
+import asyncio
+import re
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.reading import Reader, copied, in_all_encodings, lines, sibling
+from lsp.wire import RICH, Process
+from render.test_markdown import HOSTILE, check_structure, outside_of_code
+from samples import PEAK_NAMES, SEED, SPLIT
+
+_WORDS = re.compile(r"[\w .,:;()%+=…█▁▂▃▄▅▆▇/'|&#^*·-]*")
+"""Our own words."""
+
+_QUOTE = (
+    ' from instruction:%negate.0 = f32[64,16]{1,0} negate(f32[64,16]{1,0} %cublas-gemm.1), metadata={op_type="neg" '
+)
+
+
+def _with_metadata(text: str, folder: Path, name: str = "op_name") -> Path:
+    """A dump in whose metadata a text stands, as XLA escapes it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    old = {"op_name": "parallelize(func_shard_parallel)/neg", "source_file": "test_auto_sharding_basic.py"}[name]
+    path = copied(SEED, folder)
+    line = next(line for line in lines(path.read_text()) if line.startswith(_QUOTE))
+    path.write_text(path.read_text().replace(line, line.replace(old, escaped)))
+    return path
+
+
+def _strings(answer: Any) -> Iterator[str]:
+    """All texts in an answer."""
+    match answer:
+        case str():
+            yield answer
+        case list():
+            for one in answer:
+                yield from _strings(one)
+        case dict():
+            for one in answer.values():
+                yield from _strings(one)
+
+
+# ---------------------------------------------------------------- markup
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_no_text_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
+    await reader.start()
+    uri = reader.open(_with_metadata(text, tmp_path))
+    hover = await reader.ask_at("hover", uri, "    negate.0{}:5-7\n      ^")
+    (line,) = (line for line in lines(hover["contents"]["value"]) if line.startswith("- op_name "))
+    assert outside_of_code(line) == "- op_name CODE"
+    for line in lines(hover["contents"]["value"]):
+        assert _WORDS.fullmatch(outside_of_code(line)), line
+    report = await reader.run("report", {"uri": uri})
+    check_structure(lines(report)[1:])
+
+
+@pytest.mark.parametrize("text", ["`", "a`b``c", "``", "**c**", "_d_", "~~e~~", "#a", "![x]", "$x", "\\", "'", "/x/"])
+async def test_no_name_becomes_markup(reader: Reader, tmp_path: Path, text: str) -> None:
+    await reader.start()
+    path = copied(SEED, tmp_path, "cublas-gemm.1", f"cublas{text}.1")
+    uri = reader.open(path)
+    row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("    cublas"))
+    hover = await reader.ask("hover", uri, position={"line": row, "character": 6})
+    for line in lines(hover["contents"]["value"]):
+        assert _WORDS.fullmatch(outside_of_code(line)), line
+    check_structure(lines(await reader.run("report", {"uri": uri}))[1:])
+    (symbol, *_) = await reader.editor.request("workspace/symbol", {"query": "cublas"})
+    assert symbol["name"] == f"cublas{text}.1"
+    assert hover["contents"]["value"].startswith("`")
+
+
+async def test_plain_text_has_no_line_that_is_not_ours(reader: Reader, tmp_path: Path) -> None:
+    """Titles, labels, names and tooltips are one line each, whatever the dump has."""
+    await reader.start()
+    for path in (_with_metadata("a\nb\tc\x1b[31m\u2028d", tmp_path), sibling(PEAK_NAMES, "live-range")):
+        uri = reader.open(path)
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 999, "character": 0}}
+        found = [
+            await reader.ask("documentSymbol", uri),
+            await reader.ask("documentLink", uri),
+            await reader.ask("inlayHint", uri, range=whole),
+            await reader.ask("codeAction", uri, range=whole, context={"diagnostics": []}),
+            await reader.editor.request("workspace/symbol", {"query": ""}),
+            [await reader.editor.request("codeLens/resolve", lens) for lens in await reader.ask("codeLens", uri)],
+        ]
+        for text in _strings(found):
+            assert text.isprintable(), text
+
+
+# ---------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/etc/passwd", "file:///etc/passwd#L53"),
+        ("../../../../etc/passwd", "{folder}/../../../../etc/passwd#L53"),
+        ("//host/share/x.py", "file:///host/share/x.py#L53"),
+        ("\\\\host\\share\\x.py", "{folder}/%5C%5Chost%5Cshare%5Cx.py#L53"),
+        ("command:workbench.action.quit", "{folder}/command%3Aworkbench.action.quit#L53"),
+        ("https://example.org/x?y#z", "{folder}/https%3A/example.org/x%3Fy%23z#L53"),
+        ("file:///etc/passwd", "{folder}/file%3A/etc/passwd#L53"),
+        ("javascript:alert(1)", "{folder}/javascript%3Aalert%281%29#L53"),
+        ("a b/ü🚀.py", "{folder}/a%20b/%C3%BC%F0%9F%9A%80.py#L53"),
+        ("<stdin>", "{folder}/%3Cstdin%3E#L53"),
+        ("a" * 9999, "{folder}/" + "a" * 9999 + "#L53"),
+    ],
+    ids=lambda value: value[:20],
+)
+async def test_a_source_is_a_file_and_nothing_else(reader: Reader, tmp_path: Path, path: str, target: str) -> None:
+    await reader.start(RICH, tmp_path)
+    uri = reader.open(_with_metadata(path, tmp_path, "source_file"))
+    links = await reader.ask("documentLink", uri)
+    (link,) = (link for link in links if '" source_line=53' in reader.cut(uri, link["range"]))
+    assert "target" not in link
+    assert len(link["tooltip"]) <= 210
+    found = await reader.editor.request("documentLink/resolve", link)
+    assert found["target"] == target.format(folder=tmp_path.as_uri())
+
+
+@pytest.mark.parametrize(
+    "data", [None, 5, [], {}, {"path": 5}, {"path": "x", "line": "y"}, {"path": "\0"}, {"path": ""}]
+)
+async def test_a_link_of_nobody(reader: Reader, tmp_path: Path, data: Any) -> None:
+    await reader.start(RICH, tmp_path)
+    link = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "data": data}
+    found = await reader.editor.request("documentLink/resolve", link)
+    assert "#" not in found.get("target", "")
+    assert found.get("target", "file:///").startswith("file:///")
+
+
+_WATCHED = """
+import sys
+from pathlib import Path
+log = open(sys.argv[1], "a", buffering=1)
+bad = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "urllib.", "subprocess.", "os.exec",
+       "os.posix_spawn", "os.system")
+def watch(event, arguments):
+    if event == "open" and isinstance(arguments[0], (str, bytes, Path)):
+        log.write(f"open {arguments[0]}\\n")
+    elif event.startswith(bad):
+        log.write(f"{event} {arguments}\\n")
+sys.addaudithook(watch)
+from xla_lens.cli.main import main
+sys.exit(main(["server"]))
+"""
+
+
+async def test_nothing_is_read_but_the_set_and_its_siblings(tmp_path: Path) -> None:
+    """And there is no network, and no other program."""
+    inside, outside, log = tmp_path / "inside", tmp_path / "outside", tmp_path / "log"
+    outside.mkdir()
+    (outside / "secret.py").write_text("secret")
+    path = _with_metadata(str(outside / "secret.py"), inside, "source_file")
+    copied(SPLIT, inside / "set")
+    copied(SPLIT, outside / "set")
+    (inside / "notes.txt").write_text("not a dump")
+    command = (sys.executable, "-c", _WATCHED, str(log))
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    server = Process(process, process.stdout or asyncio.StreamReader(), process.stdin)
+    folder = {"uri": inside.as_uri(), "name": "inside"}
+    await server.initialize(RICH, workspaceFolders=[folder])
+    document = {"uri": path.as_uri(), "languageId": "xla-dump", "version": 1, "text": path.read_text()}
+    server.notify("textDocument/didOpen", {"textDocument": document})
+    here = {"textDocument": {"uri": path.as_uri()}}
+    for link in await server.request("textDocument/documentLink", here):
+        await server.request("documentLink/resolve", link)
+    for command_, argument in (("check", {"uri": path.as_uri()}), ("explain", {"code": "syntax"})):
+        await server.request("workspace/executeCommand", {"command": f"xla-lens.{command_}", "arguments": [argument]})
+    assert len(await server.request("workspace/symbol", {"query": "kind:module"})) == 2
+    await server.stop()
+    events = [line for line in log.read_text().splitlines() if not re.search(r"\.(py|pyc|so|pth)$|/__pycache__/", line)]
+    # A path to the interpreter's own files may be anything, but nothing of it is in the folders of the test.
+    assert not [event for event in events if not event.startswith("open ")]
+    opened = {event.removeprefix("open ") for event in events}
+    assert not [name for name in opened if name.startswith(str(outside))]
+    read = {Path(name).relative_to(inside) for name in opened if name.startswith(str(inside))}
+    assert read >= {Path("set") / SPLIT.name}
+    assert all(name.name.startswith("module_0000") or name.name in (SEED.name, "notes.txt") for name in read)
+    assert any(name.endswith("explanations/syntax.md") for name in opened)
+    await server.kill()
+
+
+# ---------------------------------------------------------------- characters
+
+
+@in_all_encodings
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_lines_may_end_as_on_windows(reader: Reader, tmp_path: Path, end: str) -> None:
+    await reader.start()
+    assignment = copied(SPLIT, tmp_path, "ynn_fusion", "ynn_füs🚀n")
+    for kind in ("buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"):
+        path = sibling(assignment, kind)
+        path.write_bytes(path.read_bytes().replace(b"\n", end.encode()))
+    uri = reader.open(sibling(assignment, "live-range"))
+    marked = "    ynn_füs🚀n.1{}:36-38\n           ^"
+    assert reader.shown(await reader.ask_at("references", uri, marked, context={"includeDeclaration": True})) == [
+        "buffer-assignment:85: <247 ynn_füs🚀n.1 @0>",
+        "buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>",
+        "buffer-assignment-values:304: ynn_füs🚀n.1",
+        "buffer-assignment-values:306: multiply_subtract_fusion.4, operand 1",
+        "live-range:70: ynn_füs🚀n.1{}",
+        "live-range:93: ynn_füs🚀n.1{}: 2048 bytes (cumulative: 5762048 bytes)",
+        "live-range:39: ynn_füs🚀n.1",
+        "buffer-assignment-values:314: %ynn_füs🚀n.1",
+    ]
+    codes = [diagnostic["code"] for found in reader.editor.diagnostics.values() for diagnostic in found]
+    assert codes == ["peak-understated"]
+    folds = await reader.ask("foldingRange", uri)
+    assert folds[0] == {"startLine": 0, "endLine": 105, "kind": "region"}
+
+
+@in_all_encodings
+async def test_raw_newlines_and_tabs_in_the_stack_trace(reader: Reader) -> None:
+    legend = (await reader.start())["capabilities"]["semanticTokensProvider"]["legend"]
+    uri = reader.open(sibling(PEAK_NAMES, "live-range"))
+    text = lines(reader.text(uri))
+    row = next(row for row, line in enumerate(text) if line.endswith("jit(f)/new"))
+    assert text[row + 1].startswith("line\ttab/dot_general (8.3%")
+    range_ = {"start": {"line": row, "character": 0}, "end": {"line": row + 2, "character": 0}}
+    data = (await reader.ask("semanticTokens/range", uri, range=range_))["data"]
+    strings = []
+    at_row = at_column = 0
+    for rows, columns, width, kind, _ in zip(*[iter(data)] * 5, strict=True):
+        at_row, at_column = at_row + rows, columns if rows else at_column + columns
+        if legend["tokenTypes"][kind] == "string":
+            end = {"line": at_row, "character": at_column + width}
+            strings.append(reader.cut(uri, {"start": {"line": at_row, "character": at_column}, "end": end}))
+    assert strings == ["jit(f)/new", "line\ttab/dot_general"]
+    (selection,) = await reader.ask("selectionRange", uri, positions=[{"line": row + 1, "character": 7}])
+    chain = []
+    while selection:
+        chain.append(reader.cut(uri, selection["range"]))
+        selection = selection.get("parent")
+    assert "jit(f)/new\nline\ttab/dot_general" in chain
+    # What stands behind is where it is.
+    marked = "      └── tuple.1 (0.3%, total: 88 bytes, current: 88 bytes, remaining: 0 bytes)\n             ^"
+    hover = await reader.ask_at("hover", uri, marked)
+    assert reader.cut(uri, hover["range"]) == "tuple.1"
+
+
+async def test_what_is_not_unicode_on_disk(reader: Reader, tmp_path: Path) -> None:
+    """Editors show replacement characters, and so does the server count them."""
+    await reader.start()
+    path = copied(SPLIT, tmp_path)
+    values = sibling(path, "buffer-assignment-values")
+    values.write_bytes(values.read_bytes().replace(b"Used values:\n", b"Used values:\n\xff\xfe\xc3\n"))
+    live = reader.open(sibling(path, "live-range"))
+    reader.texts[values.as_uri()] = values.read_bytes().decode("utf-8", "replace")
+    found = await reader.ask_at("definition", live, "    dot{}:35-37\n     ^")
+    assert reader.shown(found) == ["buffer-assignment-values:281: <244 dot @0>"]
