@@ -50,7 +50,7 @@ async def test_nothing_is_left_of_what_was_closed() -> None:
     assert [task.get_coro().__qualname__ for task in mine] == ["XlaLensServer._look"]
     assert threading.active_count() < 10
     gc.collect()
-    kept = [found for found in gc.get_objects() if isinstance(found, DumpSet | Document)]
+    kept = [found for found in gc.get_objects() if isinstance(found, DumpSet | Document | memoryview)]
     await editor.stop()
     assert kept == []
 

@@ -41,21 +41,21 @@ class Converter:
     """Places of one dump set to positions in the texts that the editor has now, which may be ahead of the analysis."""
 
     def __init__(self, opened: Mapping[Path, OpenDocument], client: Client) -> None:
-        self._opened = dict(opened)
+        # By the labels of their members: to make a path takes longer than all else about a position.
+        self._opened = {str(path): document for path, document in opened.items()}
         self._client = client
 
     def uri(self, member: Member) -> str:
         """The address of a file, as the editor has it if it is open."""
-        path = Path(member.label)
-        opened = self._opened.get(path)
-        return opened.uri if opened else uri_of(path)
+        opened = self._opened.get(member.label)
+        return opened.uri if opened else uri_of(Path(member.label))
 
     def position(self, member: Member, offset: int) -> lsp.Position:
         """Where a byte of an analysed file is."""
         return lsp.Position(*self._position(member, offset))
 
     def _position(self, member: Member, offset: int) -> tuple[int, int]:
-        opened = self._opened.get(Path(member.label))
+        opened = self._opened.get(member.label)
         document = member.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
@@ -85,7 +85,7 @@ class Converter:
 
     def rows(self, member: Member, offsets: Sequence[int]) -> list[int]:
         """The lines of many bytes of an analysed file."""
-        opened = self._opened.get(Path(member.label))
+        opened = self._opened.get(member.label)
         if opened and opened.edits:
             return [self.position(member, offset).line for offset in offsets]
         found: list[int] = (member.document.line_starts.searchsorted(offsets, "right") - 1).tolist()
@@ -93,7 +93,7 @@ class Converter:
 
     def columns(self, member: Member, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
         """The line, and the columns from and to, of many spans that do not go over a line."""
-        opened, document = self._opened.get(Path(member.label)), member.document
+        opened, document = self._opened.get(member.label), member.document
         is_simple = not (opened and opened.edits)
         rows = self.rows(member, [start for start, _ in spans])
         seen, line_start, is_ascii = -1, 0, False

@@ -1,6 +1,7 @@
 """How the server starts and ends."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -39,6 +40,9 @@ def serve(address: tuple[str, int] | None) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # It logs each error that is an answer to a client, with all of its calls.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    # What an answer is made of is no garbage yet when there is much of it, and to look for some among all that is known
+    # of a dump takes longer than the answer.
+    gc.set_threshold(50_000, 20, 20)
     # Each message passes between threads several times. Beside a load, each pass waits for this long.
     sys.setswitchinterval(SWITCH_SECONDS)
     if address is None:

@@ -12,6 +12,10 @@ XLA_DUMP: Final = Language(tree_sitter_xla_dump.language_xla_dump())
 HLO: Final = Language(tree_sitter_xla_dump.language_hlo())
 
 
+_AT_ONCE: Final = 1 << 16
+"""Bytes that are parsed in less than a millisecond."""
+
+
 class Cancelled(Exception):
     """Raised out of a parse or a walk that is not wanted any more."""
 
@@ -22,6 +26,9 @@ def parse_file(data: bytes, is_cancelled: Callable[[], bool]) -> Tree:
     Made for a worker thread: because the parser asks back for the text and for its progress, other threads wait
     milliseconds only, not for the whole parse. Raises `Cancelled` if `is_cancelled` says so on the way.
     """
+    if len(data) <= _AT_ONCE:
+        # For each parse that asks back the binding keeps a few small objects for ever.
+        return Parser(XLA_DUMP).parse(data)
     with ExitStack() as views:
         # The binding never lets go of what it has read, so that only a release frees the text.
         text = views.enter_context(memoryview(data))
