@@ -137,6 +137,10 @@ class Reader:
         widths = [self.width(line[:index]) for index in range(len(line) + 1)]
         return start + widths.index(position["character"])
 
+    def whole(self, uri: str) -> Range:
+        """The range of all lines of a document."""
+        return rows(0, len(lines(self.text(uri))))
+
     # ---------------------------------------------------------------- requests
 
     async def ask(self, method: str, uri: str, **params: Any) -> Any:
@@ -152,6 +156,26 @@ class Reader:
         return await self.editor.request(
             "workspace/executeCommand", {"command": f"xla-lens.{command}", "arguments": list(arguments)}
         )
+
+
+async def show_page(reader: Reader, command: str, **arguments: Any) -> str:
+    """Has a page shown, and reads it as an editor does; gives its address."""
+    found = await reader.run(command, arguments)
+    (shown,) = reader.editor.received("window/showDocument")[-1:]
+    assert shown["params"] == {"uri": found["uri"], "takeFocus": True}
+    assert await read_page(reader, found["uri"]) == found["text"]
+    reader.texts[found["uri"]] = found["text"]
+    return str(found["uri"])
+
+
+async def read_page(reader: Reader, uri: str) -> str:
+    """The text of a page."""
+    return str((await reader.editor.request("workspace/textDocumentContent", {"uri": uri}))["text"])
+
+
+def rows(first: int, last: int) -> Range:
+    """The range from the start of a line to that of another."""
+    return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
 
 
 def lines(text: str) -> list[str]:

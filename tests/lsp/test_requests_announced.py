@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from lsprotocol import types as lsp
 
+from lsp import test_requests_commands as commands
 from lsp import test_requests_diagnostics as diagnostics
+from lsp import test_requests_documents as documents
+from lsp import test_requests_hierarchy as hierarchy
 from lsp import test_requests_pages as pages
 from lsp import test_requests_positions as positions
 from lsp import test_requests_settings as settings
@@ -29,35 +32,35 @@ _TESTS: Mapping[str, Callable[..., Any]] = {
     lsp.TEXT_DOCUMENT_REFERENCES: positions.test_references_without_the_declaration,
     lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: positions.test_a_value_in_three_files,
     lsp.TEXT_DOCUMENT_SELECTION_RANGE: structure.test_selections_widen_to_the_whole_file,
-    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: positions.test_the_flow_of_data,
-    lsp.CALL_HIERARCHY_INCOMING_CALLS: positions.test_the_flow_of_data,
-    lsp.CALL_HIERARCHY_OUTGOING_CALLS: positions.test_the_flow_of_data_through_tuples_and_aliases,
-    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: structure.test_the_outline_of_a_dump_in_one_file,
+    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: hierarchy.test_the_flow_of_data,
+    lsp.CALL_HIERARCHY_INCOMING_CALLS: hierarchy.test_the_flow_of_data,
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS: hierarchy.test_the_flow_of_data_through_tuples_and_aliases,
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: documents.test_the_outline_of_a_dump_in_one_file,
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: structure.test_sections_allocations_values_and_their_lists_fold,
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: structure.test_colours_tell_what_words_are,
-    lsp.TEXT_DOCUMENT_INLAY_HINT: structure.test_hints_beside_the_lines,
+    lsp.TEXT_DOCUMENT_INLAY_HINT: documents.test_hints_beside_the_lines,
     lsp.TEXT_DOCUMENT_CODE_LENS: suggestions.test_lenses_of_a_dump_in_one_file,
     lsp.CODE_LENS_RESOLVE: suggestions.test_a_lens_tells_what_there_is_when_it_is_shown,
-    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: structure.test_links_to_the_other_files,
-    lsp.DOCUMENT_LINK_RESOLVE: structure.test_links_to_sources_are_found_when_they_are_followed,
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: documents.test_links_to_the_other_files,
+    lsp.DOCUMENT_LINK_RESOLVE: documents.test_links_to_sources_are_found_when_they_are_followed,
     lsp.TEXT_DOCUMENT_CODE_ACTION: suggestions.test_a_finding_is_explained_and_leads_on,
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: diagnostics.test_pulled_diagnostics_are_told_once,
     lsp.WORKSPACE_DIAGNOSTIC: diagnostics.test_all_files_of_open_sets_are_pulled,
     lsp.WORKSPACE_SYMBOL: workspace.test_queries,
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: pages.test_what_is_live_at_a_step,
-    lsp.WORKSPACE_EXECUTE_COMMAND: pages.test_commands_tell_what_the_command_line_tells,
+    lsp.WORKSPACE_EXECUTE_COMMAND: commands.test_commands_tell_what_the_command_line_tells,
 }
 """For each request a test of what is answered."""
 
 _COMMANDS: Mapping[str, Callable[..., Any]] = {
-    Command.REPORT: pages.test_commands_tell_what_the_command_line_tells,
-    Command.CHECK: pages.test_commands_tell_what_the_command_line_tells,
-    Command.EXPLAIN: pages.test_every_code_is_explained,
+    Command.REPORT: commands.test_commands_tell_what_the_command_line_tells,
+    Command.CHECK: commands.test_commands_tell_what_the_command_line_tells,
+    Command.EXPLAIN: commands.test_every_code_is_explained,
     Command.SHOW_SUMMARY: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
-    Command.SHOW_LIVE_SET: pages.test_the_live_set_at_a_place,
+    Command.SHOW_LIVE_SET: commands.test_the_live_set_at_a_place,
     Command.SHOW_BIOGRAPHY: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
     Command.SHOW_REPORT: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
-    Command.SHOW_REFERENCES: pages.test_references_are_shown,
+    Command.SHOW_REFERENCES: commands.test_references_are_shown,
     Command.GO_TO: suggestions.test_each_lens_leads_somewhere,
 }
 

@@ -1,0 +1,234 @@
+"""Commands, which tell what the command line tells, or show what a lens or an action leads to."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.test_cli import run
+from lsp.conftest import Loads
+from lsp.reading import Reader, copied, path_of, show_page, sibling
+from lsp.wire import PATIENCE, RICH, Refused
+from samples import SEED, SPLIT, TPU, slow_text
+from xla_lens.model.findings import Code
+
+
+async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    await reader.start()
+    capsys.readouterr()
+    for path in (SEED, SPLIT, TPU):
+        uri = reader.open(path)
+        for form in ("markdown", "text"):
+            _, out, _ = run(capsys, "report", path, "--output-format", form)
+            assert await reader.run("report", {"uri": uri, "format": form}) == out
+        _, out, _ = run(capsys, "report", path, "--output-format", "json")
+        assert [await reader.run("report", {"uri": uri, "format": "json"})] == json.loads(out)
+        _, out, _ = run(capsys, "check", path, "--output-format", "json")
+        assert await reader.run("check", {"uri": uri}) == json.loads(out)
+    _, out, _ = run(capsys, "explain", "peak-understated")
+    assert (await reader.run("explain", {"code": "peak-understated"})).strip() == out.strip()
+
+
+async def test_options_of_the_report(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    await reader.start()
+    uri = reader.open(SPLIT)
+    given = {"parts": ["totals", "live"], "top": 3, "atStep": 30, "budget": "2MiB"}
+    options = ("--part", "totals,live", "--top", 3, "--at", 30, "--budget", "2MiB")
+    _, out, _ = run(capsys, "report", SPLIT, *options)
+    assert await reader.run("report", {"uri": uri, "format": "text", **given}) == out
+    given = {"top": None, "budget": None, "parts": None, "atStep": None, "format": None}
+    assert await reader.run("report", {"uri": uri, **given}) == await reader.run("report", {"uri": uri})
+
+
+async def test_every_code_is_explained(reader: Reader) -> None:
+    await reader.start()
+    for code in Code:
+        text = await reader.run("explain", {"code": str(code)})
+        assert text.startswith(f"# {code}\n")
+        (shown,) = reader.editor.received("window/showDocument")[-1:]
+        assert path_of(shown["params"]["uri"]).read_text() == text
+
+
+async def test_the_live_set_at_a_place(reader: Reader) -> None:
+    """At a step that step, at a value the one at which it is born."""
+    await reader.start()
+    uri = reader.open(SEED)
+    for marked, step in (
+        ("    5:negate.0\n    ^", 5),
+        ("    5:negate.0\n        ^", 5),
+        ("    cublas-gemm.1{}:4-5\n      ^", 4),
+        ("    cublas-gemm.1{}:4-5\n                      ^", 5),
+        ("  Live ranges at 5 (peak):\n     ^", 5),
+        ("    tuple{}:6-7\n      ^", 6),
+    ):
+        found = await reader.run("showLiveSet", {"uri": uri, "position": reader.at(uri, marked)})
+        assert found["text"].startswith(f"Live at step {step}\n")
+
+
+async def test_references_are_shown(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    position = reader.at(uri, "    cublas-gemm.1{}:4-5\n      ^")
+    found = await reader.run("showReferences", {"uri": uri, "position": position})
+    assert [place.split(":")[1] for place in reader.shown(found)] == ["8", "43", "45", "47", "71", "77", "63", "37"]
+    (shown,) = reader.editor.received("window/showDocument")
+    assert shown["params"] == {"uri": uri, "takeFocus": True, "selection": found[0]["range"]}
+    assert await reader.run("showReferences", {"uri": uri, "position": {"line": 13, "character": 0}}) == []
+    assert len(reader.editor.received("window/showDocument")) == 1
+
+
+async def test_an_editor_that_shows_nothing_gets_the_result(reader: Reader) -> None:
+    await reader.start({})
+    uri = reader.open(SEED)
+    assert (await reader.run("showLiveSet", {"uri": uri, "step": 5}))["text"].startswith("Live at step 5\n")
+    assert not reader.editor.received("window/showDocument")
+
+
+_NO_DUMP = " is neither open nor a dump in the workspace"
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        ("nothing", [{}], "no such command: xla-lens.nothing"),
+        ("report", [], "uri is missing"),
+        ("report", [{}], "uri is missing"),
+        ("report", [5], "xla-lens.report takes one object"),
+        ("report", [{"uri": "{uri}"}, {}], "xla-lens.report takes one object"),
+        ("report", [{"uri": 5}], "uri: str wanted, not int"),
+        ("report", [{"uri": "file:///no/such/file.txt"}], f"file:///no/such/file.txt{_NO_DUMP}"),
+        ("report", [{"uri": "file:///etc/passwd"}], f"file:///etc/passwd{_NO_DUMP}"),
+        ("report", [{"uri": f"file:///{'a' * 5000}"}], f"file:///{'a' * 5000}{_NO_DUMP}"),
+        ("report", [{"uri": "file:///a%00b"}], f"file:///a%00b{_NO_DUMP}"),
+        ("report", [{"uri": ""}], _NO_DUMP),
+        ("report", [{"uri": "https://example.org/x"}], f"https://example.org/x{_NO_DUMP}"),
+        ("report", [{"uri": "{uri}", "format": "html"}], "format: markdown, text or json"),
+        ("report", [{"uri": "{uri}", "format": 5}], "format: str wanted, not int"),
+        ("report", [{"uri": "{uri}", "top": "3"}], "top: int wanted, not str"),
+        ("report", [{"uri": "{uri}", "top": True}], "top: int wanted, not bool"),
+        ("report", [{"uri": "{uri}", "top": -1}], "top: a number from 0 to 9007199254740991"),
+        ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: a number from 0 to 9007199254740991"),
+        ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: a size such as "16GiB"'),
+        ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: some of totals, "),
+        ("report", [{"uri": "{uri}", "parts": [[]]}], "parts: some of totals, "),
+        ("report", [{"uri": "{uri}", "parts": "peak"}], "parts: list wanted, not str"),
+        ("check", [{}], "uri is missing"),
+        ("explain", [{}], "code is missing"),
+        ("explain", [{"code": "sintax"}], "no such code: sintax"),
+        ("explain", [{"code": "../../x"}], "no such code: ../../x"),
+        ("explain", [{"code": []}], "code: str wanted, not list"),
+        ("showSummary", [{"uri": "file:///etc/passwd"}], f"file:///etc/passwd{_NO_DUMP}"),
+        ("showLiveSet", [{"uri": "{uri}"}], "step is missing"),
+        ("showLiveSet", [{"uri": "{uri}", "step": -1}], "step: a number from 0 to 9007199254740991"),
+        ("showLiveSet", [{"uri": "{uri}", "step": 1.5}], "step: int wanted, not float"),
+        ("showLiveSet", [{"uri": "{uri}", "position": 5}], "position: dict wanted, not int"),
+        ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0}}], "position is no position"),
+        ("showLiveSet", [{"uri": "{uri}", "position": {"line": -1, "character": 0}}], "position is no position"),
+        ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
+        ("showLiveSet", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
+        ("showBiography", [{"uri": "{uri}"}], "allocation is missing"),
+        ("showBiography", [{"uri": "{uri}", "allocation": -1}], "allocation: a number from 0 to 9007199254740991"),
+        ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
+        ("showReferences", [{"uri": "{uri}"}], "position is missing"),
+        ("goTo", [{}], "a location wanted: uri and range"),
+        ("goTo", [{"uri": "{uri}", "range": {"start": 5, "end": 6}}], "a location wanted: uri and range"),
+    ],
+)
+async def test_arguments_that_are_wrong(reader: Reader, command: str, arguments: list[Any], message: str) -> None:
+    await reader.start()
+    names = {"uri": reader.open(SEED), "closed": SPLIT.as_uri()}
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.format(**names) if value.startswith("{") else value
+        return {name: filled(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+
+    with pytest.raises(Refused) as refused:
+        await reader.run(command, *map(filled, arguments))
+    assert refused.value.code == -32602
+    told = str(refused.value).partition(": ")[2]
+    assert told.startswith(filled(message))
+    assert "\n" not in told
+
+
+async def test_a_step_and_an_allocation_that_there_are_not(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    found = await reader.run("showLiveSet", {"uri": uri, "step": 99})
+    assert found["text"] == "There is no step 99: the steps are 0 to 7.\n"
+    found = await reader.run("showBiography", {"uri": uri, "allocation": 99})
+    assert found["text"] == "There is no allocation 99.\n"
+
+
+async def test_files_of_the_workspace_need_not_be_open(reader: Reader, tmp_path: Path) -> None:
+    """An editor does not open a file that is too large for it."""
+    path = copied(SPLIT, tmp_path)
+    await reader.start(RICH, tmp_path)
+    values = sibling(path, "buffer-assignment-values").as_uri()
+    assert (await reader.run("report", {"uri": values})).startswith("## `jit_train_step`\n")
+    uri = await show_page(reader, "showLiveSet", uri=values, step=5)
+    assert len(await reader.ask("documentLink", uri)) > 5
+    (finding,) = await reader.run("check", {"uri": values})
+    assert finding["code"] == "peak-understated"
+    assert not reader.editor.diagnostics
+
+
+async def test_links_of_the_workspace_lead_nowhere_outside(reader: Reader, tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    target = copied(SEED, outside)
+    link = inside / "x-buffer-assignment.txt"
+    os.symlink(target, link)
+    (inside / "folder").symlink_to(outside)
+    await reader.start(RICH, inside)
+    for path in (link, inside / "folder" / target.name, inside / ".." / "outside" / target.name):
+        with pytest.raises(Refused, match=_NO_DUMP):
+            await reader.run("report", {"uri": path.as_uri()})
+
+
+async def test_what_takes_long_shows_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    path = copied(SEED, tmp_path)
+    await reader.start(RICH, tmp_path)
+    loads.hold()
+    request = {"command": "xla-lens.showSummary", "arguments": [{"uri": path.as_uri()}], "workDoneToken": "bar"}
+    number = reader.editor.ask("workspace/executeCommand", request)
+
+    def told(token: str) -> list[str]:
+        messages = [message["params"] for message in reader.editor.received("$/progress")]
+        return [message["value"]["kind"] for message in messages if message["token"] == token]
+
+    await reader.editor.until(lambda: told("bar") == ["begin"])
+    loads.go_on()
+    assert (await reader.editor.answer(number))["text"].startswith("001_491faa5ce21a17c6")
+    await reader.editor.until(lambda: told("bar") == ["begin", "end"])
+
+
+async def test_a_command_can_be_taken_back(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    path = copied(SEED, tmp_path)
+    await reader.start(RICH, tmp_path)
+    loads.hold()
+    request = {"command": "xla-lens.report", "arguments": [{"uri": path.as_uri()}]}
+    number = reader.editor.ask("workspace/executeCommand", request)
+    await asyncio.sleep(0)
+    reader.editor.cancel(number)
+    with pytest.raises(Refused) as refused:
+        await reader.editor.answer(number)
+    assert refused.value.code == -32800
+    loads.go_on()
+    assert await reader.run("report", {"uri": path.as_uri()})
+
+
+async def test_the_loop_goes_on_while_a_report_is_made(reader: Reader, tmp_path: Path) -> None:
+    path = tmp_path / "slow-buffer-assignment.txt"
+    path.write_text(slow_text(300))
+    await reader.start(RICH, tmp_path)
+    uri = reader.open(path)
+    number = reader.editor.ask(
+        "workspace/executeCommand", {"command": "xla-lens.report", "arguments": [{"uri": uri, "format": "json"}]}
+    )
+    hover = await reader.ask("hover", uri, position={"line": 1, "character": 3})
+    assert hover["contents"]["value"].startswith("**allocation 0**")
+    assert (await asyncio.wait_for(reader.editor.answer(number), PATIENCE))["values"] > 100
