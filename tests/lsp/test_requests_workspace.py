@@ -292,7 +292,6 @@ async def test_changes_on_disk_are_noticed_soon(
     assert await _names(reader, "kind:module") == ["jit_train_step"]
 
 
-@pytest.mark.xfail(strict=True, reason="serve._files_changed does not tell the index")
 async def test_changes_that_the_editor_has_seen_are_noticed_at_once(reader: Reader, tmp_path: Path) -> None:
     await reader.start(RICH, tmp_path)
     path = copied(SEED, tmp_path)

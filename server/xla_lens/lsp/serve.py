@@ -89,5 +89,4 @@ def _settings_changed(server: XlaLensServer, params: lsp.DidChangeConfigurationP
 
 
 def _files_changed(server: XlaLensServer, _params: lsp.DidChangeWatchedFilesParams) -> None:
-    if server.is_used:
-        server.start(server.session.look())
+    server.files_changed()

@@ -123,6 +123,13 @@ class XlaLensServer(LanguageServer):
         """Whether the editor has opened anything yet."""
         return "session" in vars(self)
 
+    def files_changed(self) -> None:
+        """The client has seen that files have changed on disk."""
+        if "index" in vars(self):
+            self.index.forget()
+        if self.is_used:
+            self.start(self.session.look())
+
     async def _look(self) -> None:
         editor = self.process_id if self.process_id and _is_alive(self.process_id) else None
         while editor is None or _is_alive(editor):
