@@ -159,6 +159,8 @@ class Player:
                 told = f"{method} {json.dumps(params)[:1000]}: {str(refused)[:300]} {str(refused.data)[-1000:]}"
                 raise AssertionError(told) from None
             return
+        # Of a game that is long these would be more than all else.
+        self.editor.messages.clear()
         self.asked[method] += 1
         self.maker.learn(method, result)
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:

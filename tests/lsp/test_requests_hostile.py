@@ -217,7 +217,7 @@ async def test_lines_may_end_as_on_windows(reader: Reader, tmp_path: Path, end: 
     codes = [diagnostic["code"] for found in reader.editor.diagnostics.values() for diagnostic in found]
     assert codes == ["peak-understated"]
     folds = await reader.ask("foldingRange", uri)
-    assert folds[0] == {"startLine": 0, "endLine": 105, "kind": "region"}
+    assert folds[0] == {"startLine": 0, "endLine": 105}
 
 
 @in_all_encodings

@@ -18,8 +18,8 @@ async def _folds(reader: Reader, uri: str) -> list[tuple[int, int, str]]:
     """What can be folded: the first line and the last, and what stands there."""
     text = lines(reader.text(uri))
     found = await reader.ask("foldingRange", uri)
-    assert {fold["kind"] for fold in found} == {"region"}
-    assert not any("startCharacter" in fold or "endCharacter" in fold for fold in found)
+    # Their kinds would be those of programs: a comment, imports, or what somebody has marked.
+    assert all(fold.keys() == {"startLine", "endLine"} for fold in found)
     return [(fold["startLine"] + 1, fold["endLine"] + 1, text[fold["startLine"]]) for fold in found]
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from xla_lens.text.document import Document, document_of_file
 from xla_lens.text.edits import Edit, backward, forward, merged
 from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import decode, encode, to_offset, to_position
+from xla_lens.text.positions import decode, encode, to_offset, to_position, to_positions
 
 _texts = st.text(st.sampled_from("aé名🚀\n\r\ud800\t"), max_size=30)
 _encodings = st.sampled_from(list(Encoding))
@@ -46,6 +47,16 @@ def test_positions_and_offsets_are_inverse(text: str, encoding: Encoding) -> Non
             position = (row, _units(line[:column], encoding))
             assert to_position(document, offset, encoding) == position
             assert to_offset(document, *position, encoding) == offset
+
+
+@given(_texts, _encodings, st.lists(st.integers(0, 30)))
+def test_many_positions_are_those_of_each(text: str, encoding: Encoding, characters: list[int]) -> None:
+    document = Document(encode(text))
+    within = {match.start() + 1 for match in re.finditer("\r\n", text)}
+    offsets = [len(encode(text[:character])) for character in characters if character not in within]
+    rows, columns = to_positions(document, np.array(offsets, np.int64), encoding)
+    expected = [to_position(document, offset, encoding) for offset in offsets]
+    assert [*zip(rows.tolist(), columns.tolist(), strict=True)] == expected
 
 
 @given(_texts, _encodings, st.integers(0, 40), st.integers(0, 40))

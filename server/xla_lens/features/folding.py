@@ -28,11 +28,13 @@ def folds(member: Member, limit: int) -> list[Fold]:
     """
     found, line_starts = blocks(member, 0, len(member.document.data)), member.document.line_starts
     first_line, last_line = (line_starts.searchsorted(place, "right") - 1 for place in (found.start, found.end))
-    is_shared = np.isin(last_line, _shared_lines(member)) & np.isin(found.kind, _BEFORE_HEADERS)
-    end = np.where(is_shared, line_starts[last_line] - 1, found.end)
-    lines = last_line - is_shared - first_line + 1
-    rows = np.flatnonzero(lines > 1)
-    rows = rows[biggest(lines[rows], limit)]
+    shared, end = _shared_lines(member), found.end
+    if len(shared):
+        is_shared = np.isin(last_line, shared) & np.isin(found.kind, _BEFORE_HEADERS)
+        end = np.where(is_shared, line_starts[last_line] - 1, end)
+        last_line = last_line - is_shared
+    rows = np.flatnonzero(last_line > first_line)
+    rows = rows[biggest((last_line - first_line)[rows], limit)]
     rows = rows[np.lexsort((-end[rows], found.start[rows]))]
     columns = found.start[rows].tolist(), end[rows].tolist(), found.kind[rows].tolist()
     return [Fold(start, end, _KINDS[kind]) for start, end, kind in zip(*columns, strict=True)]

@@ -6,7 +6,7 @@ live at the peak of its memory space.
 
 import re
 from collections.abc import Iterator
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, leaves
 
 
-class TokenType(Enum):
+class TokenType(IntEnum):
     """What a word is."""
 
     SECTION = auto()

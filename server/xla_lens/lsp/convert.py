@@ -1,9 +1,11 @@
 """Plain data to the types of the Language Server Protocol."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
@@ -20,8 +22,7 @@ from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail
 from xla_lens.text.edits import forward
-from xla_lens.text.encoding import Encoding
-from xla_lens.text.positions import to_position
+from xla_lens.text.positions import to_position, to_positions
 
 _SEVERITIES: Final = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -31,9 +32,9 @@ _SEVERITIES: Final = {
 }
 
 _SYMBOL_KINDS: Final = {
-    SymbolKind.SECTION: lsp.SymbolKind.Namespace,
-    SymbolKind.ALLOCATION: lsp.SymbolKind.Array,
-    SymbolKind.VALUE: lsp.SymbolKind.Variable,
+    SymbolKind.SECTION: lsp.SymbolKind.Namespace.value,
+    SymbolKind.ALLOCATION: lsp.SymbolKind.Array.value,
+    SymbolKind.VALUE: lsp.SymbolKind.Variable.value,
 }
 
 
@@ -65,48 +66,29 @@ class Converter:
         """Where some bytes of an analysed file are."""
         return lsp.Range(self.position(member, start), self.position(member, end))
 
-    def plain_range(self, member: Member, start: int, end: int) -> Json:
-        """Where some bytes of an analysed file are, as JSON: for answers that are long."""
-        (first_row, first), (last_row, last) = self._position(member, start), self._position(member, end)
-        return {
-            "start": {"line": first_row, "character": first},
-            "end": {"line": last_row, "character": last},
-        }
-
-    def plain_locations(self, places: Iterable[Place]) -> Plain:
-        """Where many places are."""
-        uris: dict[str, str] = {}
-        found = []
-        for place in places:
-            label = place.member.label
-            uri = uris.get(label) or uris.setdefault(label, self.uri(place.member))
-            found.append({"uri": uri, "range": self.plain_range(place.member, place.start, place.end)})
-        return Plain(found)
-
-    def rows(self, member: Member, offsets: Sequence[int]) -> list[int]:
-        """The lines of many bytes of an analysed file."""
+    def positions(self, member: Member, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
+        """The lines and the columns of many bytes of an analysed file."""
         opened = self._opened.get(member.label)
         if opened and opened.edits:
-            return [self.position(member, offset).line for offset in offsets]
-        found: list[int] = (member.document.line_starts.searchsorted(offsets, "right") - 1).tolist()
-        return found
+            places = [self._position(member, offset) for offset in offsets]
+            return [row for row, _ in places], [column for _, column in places]
+        rows, columns = to_positions(member.document, np.array(offsets, np.int64), self._client.encoding)
+        return rows.tolist(), columns.tolist()
 
-    def columns(self, member: Member, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
-        """The line, and the columns from and to, of many spans that do not go over a line."""
-        opened, document = self._opened.get(member.label), member.document
-        is_simple = not (opened and opened.edits)
-        rows = self.rows(member, [start for start, _ in spans])
-        seen, line_start, is_ascii = -1, 0, False
-        for row, (start, end) in zip(rows, spans, strict=True):
-            if row != seen and is_simple:
-                seen, (line_start, line_end) = row, document.line_span(row)
-                is_ascii = self._client.encoding is Encoding.UTF8 or document.data[line_start:line_end].isascii()
-            if is_simple and is_ascii:
-                yield row, start - line_start, end - line_start
-            else:
-                first, last = self.position(member, start), self.position(member, end)
-                # What an edit has torn apart is nothing for now.
-                yield first.line, first.character, last.character if last.line == first.line else first.character
+    def ranges(self, member: Member, spans: Sequence[tuple[int, int]]) -> list[Json]:
+        """Where many spans of an analysed file are, each a `Range`."""
+        rows, columns = self.positions(member, [*chain.from_iterable(spans)])
+        places = [{"line": row, "character": column} for row, column in zip(rows, columns, strict=True)]
+        return [{"start": start, "end": end} for start, end in zip(places[::2], places[1::2], strict=True)]
+
+    def locations(self, places: Iterable[Place]) -> Plain:
+        """Where many places are, each a `Location`."""
+        found: list[Json] = []
+        for member, group in groupby(places, lambda place: place.member):
+            uri = self.uri(member)
+            ranges = self.ranges(member, [(place.start, place.end) for place in group])
+            found += [{"uri": uri, "range": where} for where in ranges]
+        return Plain(found)
 
     def location(self, place: Place) -> lsp.Location:
         """Where a place is."""
@@ -142,35 +124,62 @@ class Converter:
             or None,
         )
 
-    def hint(self, member: Member, hint: Hint) -> Json:
-        """An `InlayHint`."""
-        row, column = self._position(member, hint.offset)
-        return {
-            "position": {"line": row, "character": column},
-            "label": hint_label(hint.facts),
-            "paddingLeft": True,
-        }
+    def hints(self, member: Member, hints: Sequence[Hint]) -> Plain:
+        """Many hints, each an `InlayHint`."""
+        rows, columns = self.positions(member, [hint.offset for hint in hints])
+        return Plain(
+            [
+                {
+                    "position": {"line": row, "character": column},
+                    "label": hint_label(hint.facts),
+                    "paddingLeft": True,
+                }
+                for hint, row, column in zip(hints, rows, columns, strict=True)
+            ]
+        )
 
-    def symbol(self, member: Member, symbol: Symbol) -> Json:
-        """An entry of the outline, with what is below: a `DocumentSymbol`."""
-        found: Json = {
-            "name": symbol.name,
-            "kind": _SYMBOL_KINDS[symbol.kind].value,
-            "range": self.plain_range(member, symbol.start, symbol.end),
-            "selectionRange": self.plain_range(member, symbol.name_start, symbol.name_end),
-            "detail": symbol_detail(symbol),
-        }
-        if symbol.children:
-            found["children"] = [self.symbol(member, child) for child in symbol.children]
-        return found
+    def symbols(self, member: Member, symbols: Sequence[Symbol]) -> Plain:
+        """An outline: each entry a `DocumentSymbol` with what is below."""
+        every = [symbol for symbol, _ in _with_parents(symbols, "")]
+        spans = self.ranges(member, [(symbol.start, symbol.end) for symbol in every])
+        names = self.ranges(member, [(symbol.name_start, symbol.name_end) for symbol in every])
+        ranges = zip(spans, names, strict=True)
+        return Plain([_entry(symbol, ranges) for symbol in symbols])
 
-    def flat_symbols(self, member: Member, symbol: Symbol, container: str) -> Iterator[Json]:
-        """An entry of the outline and all below it, each a `SymbolInformation`, for editors that take no tree."""
-        yield {
-            "name": symbol.name,
-            "kind": _SYMBOL_KINDS[symbol.kind].value,
-            "location": {"uri": self.uri(member), "range": self.plain_range(member, symbol.start, symbol.end)},
-            "containerName": container,
-        }
-        for child in symbol.children:
-            yield from self.flat_symbols(member, child, symbol.name)
+    def flat_symbols(self, member: Member, symbols: Sequence[Symbol]) -> Plain:
+        """An outline for editors that take no tree: each entry a `SymbolInformation`."""
+        every = [*_with_parents(symbols, Path(member.label).name)]
+        spans, uri = self.ranges(member, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(member)
+        return Plain(
+            [
+                {
+                    "name": symbol.name,
+                    "kind": _SYMBOL_KINDS[symbol.kind],
+                    "location": {"uri": uri, "range": span},
+                    "containerName": parent,
+                }
+                for (symbol, parent), span in zip(every, spans, strict=True)
+            ]
+        )
+
+
+def _entry(symbol: Symbol, ranges: Iterator[tuple[Json, Json]]) -> Json:
+    """A `DocumentSymbol` with what is below, which take their own and their names' ranges in the order of the text."""
+    span, name = next(ranges)
+    found: Json = {
+        "name": symbol.name,
+        "kind": _SYMBOL_KINDS[symbol.kind],
+        "range": span,
+        "selectionRange": name,
+        "detail": symbol_detail(symbol),
+    }
+    if symbol.children:
+        found["children"] = [_entry(child, ranges) for child in symbol.children]
+    return found
+
+
+def _with_parents(symbols: Iterable[Symbol], parent: str) -> Iterator[tuple[Symbol, str]]:
+    """Entries of an outline and all below them in the order of the text, each with the name of what it is in."""
+    for symbol in symbols:
+        yield symbol, parent
+        yield from _with_parents(symbol.children, symbol.name)

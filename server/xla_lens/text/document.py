@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 _TAIL: Final = 1 << 10
 
-_CHUNK: Final = 1 << 22
+_CHUNK: Final = 1 << 20
 """Bytes looked at in one go: few enough that what is made of them stays small."""
 
 
@@ -41,6 +41,17 @@ class Document:
         while end and (tail := self.data[max(0, end - _TAIL) : end]).isspace():
             end -= len(tail)
         return end - len(tail) + len(tail.rstrip()) if end else 0
+
+    @cached_property
+    def wide_rows(self) -> NDArray[np.int64]:
+        """The lines in which a column is not a byte in every unit."""
+        rows = [np.zeros(0, np.int64)]
+        for start in range(0, len(self.data), _CHUNK):
+            chunk = self.data[start : start + _CHUNK]
+            if not chunk.isascii():
+                places = np.flatnonzero(np.frombuffer(chunk, np.uint8) >= 0x80) + start
+                rows.append(np.unique(self.line_starts.searchsorted(places, "right") - 1))
+        return np.unique(np.concatenate(rows))
 
     @property
     def line_count(self) -> int:

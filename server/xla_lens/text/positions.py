@@ -18,6 +18,22 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
     return row, width(document.data[start : max(start, min(offset, end))], encoding)
 
 
+def to_positions(
+    document: Document, offsets: NDArray[np.int64], encoding: Encoding
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lines and the columns of many byte offsets, as `to_position` gives them; none is within a line end."""
+    rows = np.maximum(document.line_starts.searchsorted(offsets, "right") - 1, 0)
+    starts = document.line_starts[rows]
+    columns = offsets - starts
+    wide = np.flatnonzero(np.isin(rows, document.wide_rows)) if encoding is not Encoding.UTF8 else rows[:0]
+    if len(wide):
+        for places in np.split(wide, np.flatnonzero(np.diff(rows[wide])) + 1):
+            here = columns[places]
+            line = document.data[starts[places[0]] : starts[places[0]] + here.max()]
+            columns[places] = np.append(0, _widths(line, encoding).cumsum())[here]
+    return rows, columns
+
+
 def width(data: bytes, encoding: Encoding) -> int:
     """How many units of `encoding` some bytes of a line take up."""
     if encoding is Encoding.UTF8 or data.isascii():

@@ -32,12 +32,11 @@ def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain:
     """The outline."""
     symbols = document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT)
     if context.client.has_nested_symbols:
-        return Plain([context.convert.symbol(context.member, symbol) for symbol in symbols])
+        return context.convert.symbols(context.member, symbols)
     if any(map(_is_cut, symbols)):
         # In a tree the part itself says so.
         context.told_cut(f"the {SYMBOL_LIMIT:,} biggest of each part are shown")
-    name = Path(context.member.label).name
-    return Plain([flat for symbol in symbols for flat in context.convert.flat_symbols(context.member, symbol, name)])
+    return context.convert.flat_symbols(context.member, symbols)
 
 
 def _is_cut(symbol: Symbol) -> bool:
@@ -52,23 +51,26 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> Plain | None:
     found = hints(context.analysis, context.member, start, end, HINT_LIMIT)
     if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
         context.told_cut(f"the first {HINT_LIMIT:,} hints of each kind are shown")
-    return Plain([context.convert.hint(context.member, hint) for hint in found])
+    return context.convert.hints(context.member, found)
 
 
 def list_links(context: Context, _params: lsp.DocumentLinkParams) -> Plain:
     """The links. Where those to sources lead is found when one is followed."""
     found = links(context.analysis.dump, context.member, LINK_LIMIT + 1)
-    return Plain([_link(context, link) for link in context.cut(found, LINK_LIMIT, "links")])
+    found = context.cut(found, LINK_LIMIT, "links")
+    ranges = context.convert.ranges(context.member, [(link.start, link.end) for link in found])
+    return Plain(
+        [
+            {"range": where, "tooltip": link_tooltip(link.target), **_link_target(context, link)}
+            for link, where in zip(found, ranges, strict=True)
+        ]
+    )
 
 
-def _link(context: Context, link: Link) -> Json:
-    found: Json = {
-        "range": context.convert.plain_range(context.member, link.start, link.end),
-        "tooltip": link_tooltip(link.target),
-    }
+def _link_target(context: Context, link: Link) -> Json:
     if isinstance(link.target, SourceLine):
-        return {**found, "data": {"path": link.target.path, "line": link.target.line}}
-    return {**found, "target": context.convert.address(link.target.place)}
+        return {"data": {"path": link.target.path, "line": link.target.line}}
+    return {"target": context.convert.address(link.target.place)}
 
 
 async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.DocumentLink:

@@ -24,9 +24,9 @@ HIGHLIGHT_LIMIT: Final = 500
 """Words that are marked, at most: an editor asks at each move of the cursor."""
 
 _HIGHLIGHTS: Final = {
-    HighlightKind.WRITE: lsp.DocumentHighlightKind.Write,
-    HighlightKind.READ: lsp.DocumentHighlightKind.Read,
-    HighlightKind.TEXT: lsp.DocumentHighlightKind.Text,
+    HighlightKind.WRITE: lsp.DocumentHighlightKind.Write.value,
+    HighlightKind.READ: lsp.DocumentHighlightKind.Read.value,
+    HighlightKind.TEXT: lsp.DocumentHighlightKind.Text.value,
 }
 
 
@@ -86,16 +86,15 @@ def go_to_implementation(context: Context, params: lsp.ImplementationParams) -> 
     return _go(context, params, lsp.TEXT_DOCUMENT_IMPLEMENTATION, implementation)
 
 
-def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight] | None:
+def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Plain | None:
     """The words of the document that mean the same."""
     mention = context.mention(params.position)
     if mention is None:
         return None
     found = highlights(context.analysis.dump, context.member, mention, HIGHLIGHT_LIMIT + 1)
-    return [
-        lsp.DocumentHighlight(context.convert.range(context.member, word.start, word.end), _HIGHLIGHTS[word.kind])
-        for word in context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
-    ]
+    found = context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
+    ranges = context.convert.ranges(context.member, [(word.start, word.end) for word in found])
+    return Plain([{"range": where, "kind": _HIGHLIGHTS[word.kind]} for word, where in zip(found, ranges, strict=True)])
 
 
 def find_references(context: Context, params: lsp.ReferenceParams) -> Plain | None:
@@ -106,4 +105,4 @@ def find_references(context: Context, params: lsp.ReferenceParams) -> Plain | No
     limit = context.settings.place_limit
     find = references if params.context.include_declaration else references_without_declaration
     places = context.cut(find(context.analysis.dump, mention.target, limit + 1), limit, "references")
-    return context.convert.plain_locations(places)
+    return context.convert.locations(places)

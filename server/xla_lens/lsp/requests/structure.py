@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.folding import folds
@@ -27,15 +28,9 @@ def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
     found = folds(context.member, limit)
     if len(found) == limit:
         context.told_cut(f"the {limit:,} biggest folds are shown")
-    starts = context.convert.rows(context.member, [fold.start for fold in found])
-    ends = context.convert.rows(context.member, [fold.end for fold in found])
-    return Plain(
-        [
-            {"startLine": start, "endLine": end, "kind": lsp.FoldingRangeKind.Region.value}
-            for start, end in zip(starts, ends, strict=True)
-            if start < end
-        ]
-    )
+    starts, _ = context.convert.positions(context.member, [fold.start for fold in found])
+    ends, _ = context.convert.positions(context.member, [fold.end for fold in found])
+    return Plain([{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end])
 
 
 def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> list[lsp.SelectionRange]:
@@ -62,15 +57,17 @@ def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp
     found = context.cut(
         tokens(context.analysis, context.member, start, end, TOKEN_LIMIT + 1), TOKEN_LIMIT, "words with colours"
     )
-    data: list[int] = []
-    row, column = 0, 0
-    spans = context.convert.columns(context.member, [(token.start, token.end) for token in found])
-    for token, (token_row, first, last) in zip(found, spans, strict=True):
-        modifiers = _IS_DEFINITION * token.is_definition | _IS_LIVE_AT_PEAK * token.is_live_at_peak
-        before = column if token_row == row else 0
-        data += (token_row - row, first - before, last - first, _TYPES[token.type], modifiers)
-        row, column = token_row, first
-    return lsp.SemanticTokens(data)
+    offsets = [offset for token in found for offset in (token.start, token.end)]
+    (row, end_row), (column, end_column) = (
+        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in context.convert.positions(context.member, offsets)
+    )
+    down = np.diff(row, prepend=0)
+    right = np.where(down == 0, np.diff(column, prepend=0), column)
+    # What an edit has torn apart is nothing for now.
+    width = np.where(end_row == row, end_column - column, 0)
+    types = [_TYPES[token.type] for token in found]
+    modifiers = [_IS_DEFINITION * token.is_definition | _IS_LIVE_AT_PEAK * token.is_live_at_peak for token in found]
+    return lsp.SemanticTokens(np.array((down, right, width, types, modifiers), np.int64).T.ravel().tolist())
 
 
 _IS_DEFINITION: Final = 1
