@@ -21,7 +21,7 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
 def to_positions(
     document: Document, offsets: NDArray[np.int64], encoding: Encoding
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lines and the columns of many byte offsets, as `to_position` gives them; none is within a line end."""
+    """The lines and the columns of many byte offsets, as `to_position` gives them."""
     rows = np.maximum(document.line_starts.searchsorted(offsets, "right") - 1, 0)
     starts = document.line_starts[rows]
     columns = offsets - starts
@@ -31,6 +31,11 @@ def to_positions(
             here = columns[places]
             line = document.data[starts[places[0]] : starts[places[0]] + here.max()]
             columns[places] = np.append(0, _widths(line, encoding).cumsum())[here]
+    if document.data:
+        data = np.frombuffer(document.data, np.uint8)
+        before, after = (data.take(places, mode="clip") for places in (offsets - 1, offsets))
+        # Between the two bytes of a line end: that is where the line ends.
+        columns -= (before == ord("\r")) & (after == ord("\n")) & (columns > 0)
     return rows, columns
 
 
