@@ -24,7 +24,7 @@ def check(path: Path, before: str, after: str, expected: str, kind: MemberKind =
     text = file.document.data.decode()
     assert text.count(before + after) == 1
     offset = len(text[: text.index(before + after) + len(before)].encode())
-    shown = (_shown(file.document.data[start:end].decode()) for start, end in selection(file, offset))
+    shown = (_shown(file.document.data[start:end].decode()) for start, end in selection(file, offset, 100))
     assert "\n".join(shown) == expected.strip("\n")
 
 
@@ -196,11 +196,11 @@ BufferAssignment: …  (152 lines)
 @pytest.mark.parametrize("text", [b"", b"a", b"\n\n", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n"])
 def test_other_text_is_selected_as_a_whole(text: bytes) -> None:
     for offset in range(len(text) + 1):
-        assert selection(member(text), offset)[-1] == (0, len(text))
+        assert selection(member(text), offset, 100)[-1] == (0, len(text))
 
 
 def _check_chain(file: Member, offset: int) -> list[tuple[int, int]]:
-    chain = selection(file, offset)
+    chain = selection(file, offset, 100)
     assert chain[-1] == (0, len(file.document.data))
     assert all(start <= offset <= end for start, end in chain)
     for (start, end), (around_start, around_end) in pairwise(chain):

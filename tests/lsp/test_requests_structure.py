@@ -108,6 +108,17 @@ async def test_many_selections_at_once(reader: Reader, monkeypatch: pytest.Monke
     assert [selection["range"]["start"] for selection in found[2:]] == places[2:]
 
 
+async def test_what_is_nested_very_deep(reader: Reader, tmp_path: Path) -> None:
+    """The innermost, and the whole file."""
+    await reader.start()
+    uri = reader.open(copied(SEED, tmp_path, "%tuple = ", f"%tuple = {3000 * '('}{3000 * ')'}"))
+    (line,) = (line for line in reader.text(uri).split("\n") if "%tuple = " in line)
+    texts = await _selections(reader, uri, f"{line}\n{' ' * (line.index('()') + 1)}^")
+    assert len(texts) == structure.NESTING_LIMIT
+    assert texts[:3] == ["()", "(())", "((()))"]
+    assert texts[-1] == reader.text(uri)
+
+
 async def test_selections_are_carried_over_edits(reader: Reader, loads: Loads) -> None:
     await reader.start()
     uri = reader.open(SEED)

@@ -9,7 +9,7 @@ from xla_lens.features.folding import folds
 from xla_lens.features.selection import selection
 from xla_lens.features.tokens import TokenType, tokens
 from xla_lens.lsp.methods import TOKEN_TYPES
-from xla_lens.lsp.plain import Plain
+from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
 
 FOLD_LIMIT: Final = 5_000
@@ -20,6 +20,9 @@ TOKEN_LIMIT: Final = 20_000
 
 POSITION_LIMIT: Final = 1_000
 """Cursors of one request around which something is looked for, at most."""
+
+NESTING_LIMIT: Final = 100
+"""Selections in each other, at most: parentheses can be as deep as a text is long."""
 
 
 def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
@@ -33,22 +36,24 @@ def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
     return Plain([{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end])
 
 
-def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> list[lsp.SelectionRange]:
+def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain:
     """What surrounds each of some places, from the word to the whole file."""
     found = [_widen(context, position) for position in params.positions[:POSITION_LIMIT]]
     # Each has to have an answer.
-    return [*found, *map(_nothing, params.positions[POSITION_LIMIT:])]
+    return Plain([*found, *map(_nothing, params.positions[POSITION_LIMIT:])])
 
 
-def _widen(context: Context, position: lsp.Position) -> lsp.SelectionRange:
-    found: lsp.SelectionRange | None = None
-    for start, end in reversed(selection(context.member, context.offset(position))):
-        found = lsp.SelectionRange(context.convert.range(context.member, start, end), found)
+def _widen(context: Context, position: lsp.Position) -> Json:
+    found: Json = {}
+    spans = selection(context.member, context.offset(position), NESTING_LIMIT)
+    for where in reversed(context.convert.ranges(context.member, spans)):
+        found = {"range": where, "parent": found} if found else {"range": where}
     return found or _nothing(position)
 
 
-def _nothing(position: lsp.Position) -> lsp.SelectionRange:
-    return lsp.SelectionRange(lsp.Range(position, position))
+def _nothing(position: lsp.Position) -> Json:
+    place = {"line": position.line, "character": position.character}
+    return {"range": {"start": place, "end": place}}
 
 
 def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
