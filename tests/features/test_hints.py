@@ -59,12 +59,12 @@ def test_several_memory_spaces() -> None:
         analysis_of(TPU),
         _part(live, "    3:copy-start\n", "    8:fusion.2"),
         """
-    3:copy-start [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]
-    4:copy-done [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
-    5:copy-start.1 [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
-    6:copy-done.1 [default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB]
-    7:copy-done.2 [default 8.00 MiB, vmem 4.00 MiB, smem 4 B]
-    8:fusion.2 [default 12.00 MiB, vmem 4.00 MiB ◀ peak of default]
+    3:copy-start [default 8.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]
+    4:copy-done [8.00 MiB live]
+    5:copy-start.1 [8.00 MiB live]
+    6:copy-done.1 [8.00 MiB live]
+    7:copy-done.2 [8.00 MiB live]
+    8:fusion.2 [12.00 MiB live ◀ peak]
 """,
     )
 

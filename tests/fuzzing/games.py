@@ -336,13 +336,14 @@ async def play_chaos(player: Player, steps: int) -> int:
 
 async def play_prefixes(player: Player, name: str, data: bytes) -> int:
     """Gives each beginning of a text to the server; gives how many there were."""
-    uri = player.open(player.folder / name, "")
-    for end in range(len(data) + 1):
-        player.edit(uri, [{"text": data[:end].decode("utf-8", "replace")}])
+    uri, text = player.open(player.folder / name, ""), data.decode("utf-8", "replace")
+    # It only grows, so that what was told of the one before is right until it is told anew.
+    for end in range(len(text) + 1):
+        player.edit(uri, [{"text": text[:end]}])
         await player.ask(player.chance.choice(REQUESTS))
         player.check_diagnostics()
     player.close(uri)
-    return len(data) + 1
+    return len(text) + 1
 
 
 def decoded(chance: random.Random, data: bytes) -> str:

@@ -122,7 +122,7 @@ async def test_hints_of_several_memory_spaces(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     found = await _hints(reader, uri)
-    assert "    3:copy-start[default 8.00 MiB, vmem 4.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]" in found
+    assert "    3:copy-start[default 8.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]" in found
     assert "    copy-start.1{2}:5-6[4 B]" in found
 
 

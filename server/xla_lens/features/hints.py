@@ -14,7 +14,9 @@ from xla_lens.syntax.columns import NONE, Column, Table
 
 @dataclass(frozen=True, slots=True)
 class LiveBytesHint:
-    """On an entry of the schedule: by colour the bytes live at that step, and the colours that have their peak."""
+    """On an entry of the schedule: by colour the bytes live at that step, of the first memory space and of those that
+    have their peak there, which are `peaks`. The others are for the hover: there are up to nine.
+    """
 
     live: tuple[tuple[int, int], ...]
     peaks: tuple[int, ...]
@@ -37,7 +39,7 @@ class SizeHint:
 
 @dataclass(frozen=True, slots=True)
 class PeakHint:
-    """On the printed peak, for a memory space that has its true peak elsewhere."""
+    """On the printed peak: the memory space of which the most bytes are missing there, with its true peak."""
 
     color: int
     live_bytes: int
@@ -88,8 +90,10 @@ def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
     live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]
     for number, row in enumerate(rows.tolist()):
-        at_step = tuple((space.color, column[number]) for space, column in live)
         peaks = tuple(space.color for space in spaces if space.peak_step == schedule.step[row])
+        at_step = tuple(
+            (space.color, column[number]) for space, column in live if space is spaces[0] or space.color in peaks
+        )
         if at_step:
             yield Hint(int(schedule.end[row]), LiveBytesHint(at_step, peaks))
 
@@ -104,8 +108,7 @@ def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
     peaks = analysis.dump.peaks
     for row in rows.tolist():
-        for space in analysis.memory.spaces:
-            at_printed = space.live.at(int(peaks.step[row]))
-            if space.peak_step is not None and at_printed < space.peak_live_bytes:
-                facts = PeakHint(space.color, at_printed, space.peak_step, space.peak_live_bytes)
-                yield Hint(int(peaks.end[row]), facts)
+        here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
+        space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
+        if space and space.peak_step is not None and live < space.peak_live_bytes:
+            yield Hint(int(peaks.end[row]), PeakHint(space.color, live, space.peak_step, space.peak_live_bytes))

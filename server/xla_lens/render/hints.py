@@ -1,6 +1,7 @@
 """Inlay hints as text."""
 
 from xla_lens.features.hints import HintFacts, LiveBytesHint, LiveRangeHint, PeakHint, SizeHint
+from xla_lens.model.printed_peak import DEFAULT_COLOR
 from xla_lens.render.numbers import human, space_name
 
 
@@ -8,13 +9,10 @@ def hint_label(facts: HintFacts) -> str:
     """The label of a hint."""
     match facts:
         case LiveBytesHint(live, peaks):
-            if len(live) == 1:
-                label = f"{human(live[0][1])} live"
-            else:
-                label = ", ".join(f"{space_name(color)} {human(size)}" for color, size in live if size) or "0 B live"
-            if not peaks:
-                return label
-            return f"{label} ◀ peak" + ("" if len(live) == 1 else f" of {', '.join(map(space_name, peaks))}")
+            if len(live) == 1 and live[0][0] == DEFAULT_COLOR:
+                return f"{human(live[0][1])} live" + (" ◀ peak" if peaks else "")
+            label = ", ".join(f"{space_name(color)} {human(size)}" for color, size in live)
+            return label + (f" ◀ peak of {', '.join(map(space_name, peaks))}" if peaks else "")
         case LiveRangeHint(start, end):
             return f"live {start}-{end}"
         case SizeHint(size):
