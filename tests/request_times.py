@@ -14,10 +14,7 @@ from xla_lens.files import find_set
 from xla_lens.syntax.file_names import MemberKind
 
 _REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
-"""Requests of each kind at random places."""
-
-_WHOLE = int(os.environ.get("XLA_LENS_REQUESTS", "200"))
-"""Requests of each kind about a whole document."""
+"""Requests of each kind, at random places or about any of the documents."""
 
 _EDITS = 20
 _STARTS = 10
@@ -105,12 +102,12 @@ class _Measure:
         for name in ("callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"):
             times[name] = await self._each(_REQUESTS, self._of_one(name, "item", items))
         for name in ("foldingRange", "documentLink", "documentSymbol", "codeLens"):
-            times[name] = await self._each(_WHOLE, self._of_document(f"textDocument/{name}"))
+            times[name] = await self._each(_REQUESTS, self._of_document(f"textDocument/{name}"))
         times["codeLens/resolve"] = await self._each(
             _REQUESTS, self._of_one("codeLens/resolve", "", await self._lenses())
         )
         await self._symbols()
-        times["workspace/symbol"] = await self._each(_WHOLE, self._symbols)
+        times["workspace/symbol"] = await self._each(_REQUESTS, self._symbols)
         times["hover after an edit of one character"] = await self._each(_EDITS, self._edit)
         return times
 
