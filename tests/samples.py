@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from xla_lens.files import find_set, load_files
+from xla_lens.files import find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
 from xla_lens.syntax.file_names import MemberKind
@@ -82,6 +83,14 @@ def big_dumps(folder: Path) -> Path:
 def analysis_of(path: Path) -> Analysis:
     """The analysis of the dump set of a file."""
     return analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
+
+
+@cache
+def module_of(path: Path) -> HloModule:
+    """The HLO module of the dump set of a file."""
+    loaded = load_module(find_set(path), {}, None, never)
+    assert loaded, f"{path}: no HLO module"
+    return loaded.module
 
 
 def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:

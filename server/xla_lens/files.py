@@ -7,7 +7,7 @@ asked for, and those beside them that have the same stem, is read; and of folder
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +16,11 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from xla_lens.model.findings import Code
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member, kind_of_content
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
+from xla_lens.syntax.hlo_module import read_module
 from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document, document_of_file
@@ -107,13 +110,13 @@ class LoadedFile:
     stamp: Stamp | None
 
 
-def stamps(files: SetFiles) -> dict[Path, Stamp]:
-    """The stamps of the files of a set, but for the HLO module, which is not loaded. A file that is not there any more
-    has none.
+def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
+    """The stamps of the files of a set, and of its HLO module if that is one of those that are of interest. A file that
+    is not there any more has none.
     """
     found: dict[Path, Stamp] = {}
     for kind, path in files.paths.items():
-        if kind is not MemberKind.HLO:
+        if kind is not MemberKind.HLO or path in modules:
             with suppress(OSError):
                 found[path] = _stamp(path)
     return found
@@ -147,6 +150,39 @@ def load_files(
             else:
                 loaded[path] = LoadedFile(_parse(kinds[path], path, document, is_cancelled), stamp)
     return loaded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedModule:
+    """The HLO module of a set, and its stamp; None for an opened document."""
+
+    module: HloModule
+    stamp: Stamp | None
+
+
+def load_module(
+    files: SetFiles,
+    opened: Mapping[Path, Document],
+    known: LoadedModule | None,
+    is_cancelled: Callable[[], bool],
+) -> LoadedModule | None:
+    """The HLO module of a set, None if there is none that can be read. One that is `known` and has not changed is not
+    read again.
+
+    Raises `Cancelled`.
+    """
+    path = files.paths.get(MemberKind.HLO)
+    if path is None:
+        return None
+    before = known.module.member if known else None
+    try:
+        document, stamp = _read(path, opened, {path: LoadedFile(before, known.stamp)} if known and before else {})
+    except OSError:
+        return None
+    if known and before and before.label == str(path) and before.document.data == document.data:
+        return LoadedModule(known.module, stamp)
+    member = Member(MemberKind.HLO, str(path), document, FileColumns.of((), (), {}))
+    return LoadedModule(HloModule(member, read_module(document, is_cancelled)), stamp)
 
 
 def _read(

@@ -18,7 +18,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     """The hover at a marked place."""
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert hover_markdown(hover(analysis, mention)) == expected.strip("\n")
+    assert hover_markdown(hover(analysis, None, mention)) == expected.strip("\n")
 
 
 def test_a_value() -> None:
@@ -78,7 +78,7 @@ def test_padding() -> None:
     )
     seed = analysis_of(DUMPS / "seeds" / "004_58de9a4b501a9eb8.txt")
     marked = "    Arg_0.1{}:0-7\n     ^"
-    text = hover_markdown(hover(seed, mark(seed, marked)[1]))  # type: ignore[arg-type]
+    text = hover_markdown(hover(seed, None, mark(seed, marked)[1]))  # type: ignore[arg-type]
     assert "- size 1.0 KiB (1,024 bytes), of which 992 B are padding, 32.0 times the shape" in text
 
 
@@ -202,7 +202,7 @@ def test_a_set_with_files_missing_says_so() -> None:
 def test_an_alias_says_whose_bytes_it_shows() -> None:
     _, mention = mark(analysis_of(TPU), "    6:copy-done.1\n      ^")
     assert mention
-    lines = hover_markdown(hover(analysis_of(TPU), mention)).split("\n")
+    lines = hover_markdown(hover(analysis_of(TPU), None, mention)).split("\n")
     assert lines[0] == "`copy-start.1{0}` (value 19) · **4.00 MiB**"
     assert "- `copy-done.1` shows its bytes and has none of its own" in lines
 
@@ -222,7 +222,7 @@ def test_every_byte_of_every_file_can_be_hovered(path: Path) -> None:
     for file in analysis.dump.members:
         mentions = {mention_at(analysis.dump, file, at) for at in range(0, len(file.document.data), 7)}
         for mention in mentions - {None}:
-            assert hover_markdown(hover(analysis, mention))  # type: ignore[arg-type]
+            assert hover_markdown(hover(analysis, None, mention))  # type: ignore[arg-type]
 
 
 def test_no_reason_is_told_where_there_is_none() -> None:

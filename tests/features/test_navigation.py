@@ -21,7 +21,7 @@ def check(analysis: Analysis, marked: str, **expected: str) -> None:
         "definition": definition(analysis.dump, mention, 100),
         "declaration": declaration(analysis.dump, mention),
         "type_definition": type_definition(analysis.dump, mention),
-        "implementation": implementation(analysis.dump, mention),
+        "implementation": implementation(analysis.dump, None, mention),
     }
     for feature, places in expected.items():
         assert lines_with_marks(analysis, found[feature]) == places.strip("\n"), feature
@@ -197,7 +197,7 @@ def test_across_the_files_of_a_set() -> None:
     analysis = analysis_of(SPLIT)
     for value in range(len(analysis.dump.values)):
         mention = Mention(Value(value), Role.SLICE, 0, 0)
-        runs = implementation(analysis.dump, mention)
+        runs = implementation(analysis.dump, None, mention)
         is_live = analysis.dump.values.live_range[value] != NONE
         assert [place.member.kind for place in runs] == ([MemberKind.LIVE_RANGE] if is_live else [])
         found = (

@@ -315,7 +315,7 @@ def _check(analysis: Analysis) -> Counter[Role]:
             found = tokens(analysis, file, mention.start, mention.end, 100)
             _check_order(file, found, mention.start, mention.end)
             (name,) = (token for token in found if token.type is TokenType.VALUE)
-            facts = hover(analysis, mention)
+            facts = hover(analysis, None, mention)
             assert isinstance(facts, ValueFacts)
             assert name.is_live_at_peak == facts.live_at_peak
             assert mention.start <= name.start < name.end <= mention.end

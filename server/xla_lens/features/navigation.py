@@ -7,16 +7,18 @@ definition        its header in `Used values`   its values, from the   its entry
                                                 header; else that
 declaration       its row in the allocation     its header             its entry in the schedule
 type definition   its allocation's header       its header             nothing
-implementation    the entry in the schedule     nothing                its entry in the schedule
-                  of the instruction that is
+implementation    the line of the HLO module    nothing                its line of the HLO module
+                  with the instruction that is
                   named, else that makes it
 ================  ============================  =====================  ============================
 
 From its header in `Used values`, or if there is none, a value's definition is its row in the allocation. The
-implementation is what runs: of a bitcast that is named, the bitcast, though it means the value whose bytes it shows.
+implementation is what runs: of a bitcast that is named, the bitcast, though it means the value whose bytes it shows. In
+a set without a module it is the entry in the schedule.
 """
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
 from xla_lens.model.places import Place, allocation_place, schedule_place, slice_place, used_value_place
 from xla_lens.syntax.columns import NONE
@@ -51,16 +53,27 @@ def type_definition(dump: DumpSet, mention: Mention) -> list[Place]:
     return []
 
 
-def implementation(dump: DumpSet, mention: Mention) -> list[Place]:
-    """What runs, in the schedule."""
+def implementation(dump: DumpSet, module: HloModule | None, mention: Mention) -> list[Place]:
+    """What runs: in the HLO module, or without one in the schedule."""
+    names: tuple[int, ...] = ()
     match mention.target:
         case Value(row):
-            names = (mention.name, int(dump.values.name[row]))
-            entries = (_entry(dump, Instruction(name)) for name in names if name != NONE)
-            return _known(*entries)[:1]
-        case Allocation():
-            return []
-    return _known(_entry(dump, mention.target))
+            names = mention.name, int(dump.values.name[row])
+        case Instruction(name):
+            names = (name,)
+        case Step() | Peak():
+            step = mention.target.step if isinstance(mention.target, Step) else int(dump.peaks.step[mention.target.row])
+            row = dump.schedule_row(step)
+            names = (int(dump.schedule.name[row]),) if row != NONE else ()
+    names = tuple(name for name in names if name != NONE)
+    lines = (_line(dump, module, name) for name in names)
+    entries = (_entry(dump, Instruction(name)) for name in names)
+    return _known(*lines, *entries)[:1]
+
+
+def _line(dump: DumpSet, module: HloModule | None, name: int) -> Place | None:
+    row = module.instruction(dump.names[name]) if module else NONE
+    return module.place(row) if module and row != NONE else None
 
 
 def _entry(dump: DumpSet, target: Target) -> Place | None:

@@ -6,7 +6,7 @@ Made for worker threads, but for `set_key`.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from xla_lens.files import LoadedFile, NotADump, SetFiles, find_set, load_files
+from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.members import kind_of_content
 from xla_lens.syntax.file_names import MemberKind, split_name
@@ -29,7 +29,7 @@ def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
         return find_set(path, texts)
     except NotADump:
         kind = kind_of_content(texts[path].data) if path in texts else None
-        return SetFiles(path, {} if kind is MemberKind.HLO else {MemberKind.BUFFER_ASSIGNMENT: path})
+        return SetFiles(path, {kind if kind is MemberKind.HLO else MemberKind.BUFFER_ASSIGNMENT: path})
     except OSError:
         return SetFiles(path, {})
 
@@ -43,3 +43,10 @@ def load_set(
     """The set of a file. What is `known` and has not changed is not read again. Raises `Cancelled`."""
     loaded = load_files(set_files(path, texts), texts, known, is_cancelled)
     return loaded, analyse(file.member for file in loaded.values())
+
+
+def load_module_of(
+    path: Path, texts: Mapping[Path, Document], known: LoadedModule | None, is_cancelled: Callable[[], bool]
+) -> LoadedModule | None:
+    """The HLO module of the set of a file, None if there is none. Raises `Cancelled`."""
+    return load_module(set_files(path, texts), texts, known, is_cancelled)

@@ -76,6 +76,9 @@ METHODS: Final[Mapping[str, Any]] = {
 }
 """The requests that are answered, with what is told of them at the start; `xla_lens.lsp.requests` has the answers."""
 
+NEEDS_MODULE: Final = frozenset((lsp.TEXT_DOCUMENT_IMPLEMENTATION, lsp.TEXT_DOCUMENT_DOCUMENT_LINK))
+"""The requests about a dump that wait for the HLO module."""
+
 REFRESHES: Final[Mapping[str, str]] = {
     lsp.TEXT_DOCUMENT_DIAGNOSTIC: lsp.WORKSPACE_DIAGNOSTIC_REFRESH,
     lsp.WORKSPACE_DIAGNOSTIC: lsp.WORKSPACE_DIAGNOSTIC_REFRESH,

@@ -20,7 +20,7 @@ from pygls.lsp.server import LanguageServer
 
 from xla_lens import __version__
 from xla_lens.lsp.client import Client, client_of
-from xla_lens.lsp.methods import ASKED_BY_THE_USER, PAGE_SCHEME, Command
+from xla_lens.lsp.methods import ASKED_BY_THE_USER, NEEDS_MODULE, PAGE_SCHEME, Command
 from xla_lens.lsp.news import News
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.progress import progress
@@ -188,7 +188,7 @@ class XlaLensServer(LanguageServer):
         return self._in_parts(getattr(params, "partial_result_token", None), result)
 
     async def _answer(self, method: str, params: Any) -> Any:
-        from xla_lens.lsp.requests import HANDLERS, Quick, Slow
+        from xla_lens.lsp.requests import HANDLERS, MODULE_HANDLERS, Quick, Slow, unanswered
         from xla_lens.lsp.requests.content import answer_in_page
 
         handler = HANDLERS[method]
@@ -200,6 +200,8 @@ class XlaLensServer(LanguageServer):
             if context is None:
                 # What cannot be resolved any more is as it was.
                 return params if method.endswith("/resolve") else None
+            if context.module and context.member is context.module.member:
+                handler = MODULE_HANDLERS.get(method, Quick(unanswered))
             if isinstance(handler, Quick):
                 result = handler.answer(context, params)
             else:
@@ -216,8 +218,12 @@ class XlaLensServer(LanguageServer):
         if found is None:
             return None
         state, path = found
-        if await state.analysis_for(path) is None:
-            return None
+        analysis = await state.analysis_for(path)
+        is_of_module = state.module is not None and state.module.member.label == str(path)
+        if analysis is None or is_of_module or method in NEEDS_MODULE:
+            module = await state.module_for(path)
+            if analysis is None and (module is None or module.member.label != str(path)):
+                return None
         state.note_answer(method, path)
         loop = asyncio.get_running_loop()
 

@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from xla_lens.files import LoadedFile, Stamp, stamps
 from xla_lens.lsp.loading import load_set, set_files, set_key
+from xla_lens.lsp.module_state import ModuleState
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
@@ -93,6 +96,7 @@ class DumpSetState:
         self._job: _Job | None = None
         self._task: asyncio.Task[None] | None = None
         self._seconds = 0.0
+        self._module = ModuleState()
 
     def add(self, opened: OpenDocument) -> None:
         """The editor has opened a document of the set. One that stands on disk just so is known already."""
@@ -121,6 +125,7 @@ class DumpSetState:
             self._task.cancel()
             # It would keep all that it worked on, and be kept by it.
             self._task = None
+        self._module.close()
 
     async def analysis_for(self, path: Path) -> Analysis | None:
         """The analysis to answer from for a file: that of the text as it is now, if that does not take long or if there
@@ -133,6 +138,20 @@ class DumpSetState:
             opened = self.open.get(path)
         is_told = self.analysis is not None and self.analysis.dump.members
         return self.analysis if is_told and (not opened or opened.analysed) else None
+
+    @property
+    def module(self) -> HloModule | None:
+        """The HLO module, None if there is none or none yet."""
+        return self._module.module
+
+    async def module_for(self, path: Path) -> HloModule | None:
+        """The HLO module to answer from about a file of the set: about its own that of the text as it is now."""
+        opened, module = self.open.get(path), self.module
+        is_own = module is not None and module.member.label == str(path)
+        if module is None or (is_own and opened and opened.document is not module.member.document):
+            await self.settled()
+            module = await self._module.ready()
+        return module
 
     async def settled(self) -> None:
         """Waits until the analysis is that of the texts as they are now."""
@@ -158,13 +177,15 @@ class DumpSetState:
     def member(self, path: Path) -> Member | None:
         """A file of the set as it was analysed."""
         loaded = self._files.get(path)
+        if loaded is None and self.module and self.module.member.label == str(path):
+            return self.module.member
         return loaded.member if loaded else None
 
     async def look(self) -> None:
         """Loads the set again if its files have changed on disk, once they do not change any more."""
         texts = {path: opened.document for path, opened in self.open.items()}
-        found = await in_thread(lambda: stamps(set_files(self.path, texts)))
-        known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp}
+        found = await in_thread(lambda: stamps(set_files(self.path, texts), self._module.stamps))
+        known = {path: loaded.stamp for path, loaded in self._files.items() if loaded.stamp} | self._module.stamps
         on_disk = {path: stamp for path, stamp in found.items() if path not in self.open}
         is_still, self._seen = on_disk == self._seen, on_disk
         if self._task and not self._task.done():
@@ -200,12 +221,23 @@ class DumpSetState:
         changed = {path for path, opened in self.open.items() if opened.analysed is not texts.get(path)}
         self._outdated |= {method for method, paths in self._answered.items() if paths - changed}
         self._answered.clear()
-        for path, opened in self.open.items():
-            # A document that was closed meanwhile and opened again has other edits.
-            if path in texts.keys() & files.keys() and job.open[path].opening is opened.opening:
-                edits = opened.edits[len(job.open[path].edits) :]
-                self.open[path] = replace(opened, analysed=texts[path], edits=edits)
+        for path in texts.keys() & files.keys():
+            self._note_analysed(job, path, texts[path])
         self._events.loaded(self)
+        self._module.reload(self.path, texts, partial(self._module_loaded, job))
+
+    def _module_loaded(self, job: _Job) -> None:
+        if self.module:
+            self._note_analysed(job, Path(self.module.member.label), self.module.member.document)
+
+    def _note_analysed(self, job: _Job, path: Path, document: Document) -> None:
+        """A document was read as it was at the start of a load."""
+        then, now = job.open.get(path), self.open.get(path)
+        # One that was closed meanwhile and opened again has other edits.
+        if then and now and then.opening is now.opening:
+            edits = now.edits[len(then.edits) :]
+            shown = now.document if edits else document
+            self.open[path] = replace(now, document=shown, analysed=document, edits=edits)
 
     async def _pause(self) -> None:
         """Waits for more edits for as long as a load takes: typing should not start one load after another."""

@@ -160,13 +160,13 @@ class DumpSet:
 
     def values_at(self, name: Column, index: Column) -> Column:
         """`value_at` for columns of names and indices."""
-        keys, values = self._position_map
+        keys, values = self.position_map
         return taken(values, found(keys, self._keys(name, index)))
 
     @cached_property
-    def _position_map(self) -> tuple[Column, Column]:
-        """The keys of all positions, ascending, and for each its value. A value's own name comes before what others
-        claim.
+    def position_map(self) -> tuple[Column, Column]:
+        """The keys of all positions, `name * len(indices) + index`, ascending, and for each its value. A value's own
+        name comes before what others claim.
         """
         positions = self.positions
         keys = np.concatenate(

@@ -18,6 +18,7 @@ from xla_lens.features.hover.facts import (
 from xla_lens.render.markdown import code, table
 from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
 from xla_lens.render.padding import padding_part
+from xla_lens.render.sources import stack_lines
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import MemberKind
 
@@ -93,9 +94,7 @@ def _value(facts: ValueFacts) -> Iterator[str]:
         yield f"- made by {code(facts.opcode)}"
     if facts.op_name:
         yield f"- op_name {code(facts.op_name)}"
-    if facts.source_file:
-        line = f":{facts.source_line}" if facts.source_line is not None else ""
-        yield f"- source {code(facts.source_file + line)}"
+    yield from stack_lines(facts.frames)
     yield from _missing(facts.missing)
 
 

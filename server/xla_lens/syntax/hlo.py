@@ -241,6 +241,12 @@ def _operands(node: Node, text: bytes) -> Iterator[Operand]:
             yield Operand(_bare(text[name.start_byte : name.end_byte]), name.start_byte, name.end_byte)
 
 
+def parsed_metadata(text: bytes) -> tuple[tuple[str, str], ...]:
+    """The fields of an instruction's metadata, in the order of the text."""
+    root = parse_hlo(text)
+    return tuple(_metadata(root.named_children[0], text)) if root.named_children else ()
+
+
 def _metadata(node: Node, text: bytes) -> Iterator[tuple[str, str]]:
     for child in node.named_children:
         if child.type == "metadata":

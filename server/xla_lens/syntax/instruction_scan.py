@@ -6,11 +6,12 @@ still who decides what an instruction is: whatever is not plainly of the usual f
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from xla_lens.syntax.hlo import Operand, parse_instruction, unquoted
+from xla_lens.syntax.hlo import Operand, parse_instruction, parsed_metadata, unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +108,33 @@ _FIELD: Final = re.compile(rb'\s*([A-Za-z_][A-Za-z0-9_.-]*)=("(?:[^"\\]|\\.)*+"|
 
 def op_name_of(text: bytes, head: InstructionHead, start: int = 0, end: int | None = None) -> str | None:
     """The `op_name` of the instruction at bytes `start` to `end` of a text whose head is known; None if it has none."""
+    return next((value for name, value in metadata_of(text, head, start, end) if name == "op_name"), None)
+
+
+def metadata_of(
+    text: bytes, head: InstructionHead, start: int = 0, end: int | None = None
+) -> Iterator[tuple[str, str]]:
+    """The fields of the metadata of the instruction at bytes `start` to `end` of a text whose head is known."""
     end = len(text) if end is None else end
     place = text.find(_METADATA, head.operands_start, end)
     if place < 0:
-        return None
+        return
     before = text[head.operands_start : place]
     if b'"' in before:
         before = _STRING.sub(b"", before)
     if b'"' in before or before.count(b"{") != before.count(b"}"):
         # It stands in a string, or inside of a backend configuration.
-        instruction = parse_instruction(text[start:end])
-        return instruction.op_name if instruction else None
+        yield from parsed_metadata(text[start:end])
+        return
     place += len(_METADATA)
+    told: set[str] = set()
     while field := _FIELD.match(text, place, end):
-        if field[1] == b"op_name":
-            return unquoted(field[2].decode("utf-8", "replace"))
+        name, value = field[1].decode("utf-8", "replace"), field[2].decode("utf-8", "replace")
+        told.add(name)
+        yield name, unquoted(value)
         place = field.end()
-    if text[place : place + 1] == b"}":
-        return None
-    instruction = parse_instruction(text[start:end])
-    return instruction.op_name if instruction else None
+    if text[place : place + 1] != b"}":
+        yield from ((name, value) for name, value in parsed_metadata(text[start:end]) if name not in told)
 
 
 _ARRAY: Final = rb"[a-z][a-z0-9]*\[[^\]]*+\](?:\{(?:[^{}]++|\{[^{}]*+\})*+\})?"

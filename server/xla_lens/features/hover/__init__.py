@@ -5,15 +5,16 @@ from xla_lens.features.hover.facts import Hover, InstructionFacts
 from xla_lens.features.hover.steps import peak_facts, step_facts
 from xla_lens.features.hover.values import value_facts
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
 from xla_lens.syntax.columns import NONE
 
 
-def hover(analysis: Analysis, mention: Mention) -> Hover:
+def hover(analysis: Analysis, module: HloModule | None, mention: Mention) -> Hover:
     """The facts about what is mentioned."""
     match mention.target:
         case Value(row):
-            return value_facts(analysis, row, mention.name)
+            return value_facts(analysis, module, row, mention.name)
         case Allocation(row):
             return allocation_facts(analysis, row)
         case Step(step):

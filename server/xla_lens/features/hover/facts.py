@@ -5,6 +5,7 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from xla_lens.model.padding import Padding
+from xla_lens.model.stack_frames import StackFrame
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import MemberKind
 
@@ -56,7 +57,8 @@ class LiveRangeFacts:
 class ValueFacts:
     """A value. What the set does not tell is None. `alias` is the instruction that is mentioned, where that only shows
     the bytes of the value. `padding` is None without them; `live_at_peak` tells whether it is
-    part of the peak of its memory space, which has `peak_bytes`. `missing` are the files that would tell more.
+    part of the peak of its memory space, which has `peak_bytes`. `frames` are the calls that made it, the innermost
+    first. `missing` are the files that would tell more.
     """
 
     id: int
@@ -75,8 +77,7 @@ class ValueFacts:
     neighbour_count: int
     opcode: str | None
     op_name: str | None
-    source_file: str | None
-    source_line: int | None
+    frames: tuple[StackFrame, ...]
     missing: tuple[MemberKind, ...]
 
 

@@ -9,15 +9,17 @@ from xla_lens.features.hover.names import allocation_name, value_name
 from xla_lens.model.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.memory import live_at_peak
 from xla_lens.model.padding import padding_of
+from xla_lens.model.sources import frames_of
 from xla_lens.syntax.columns import NONE, Column
 
 NEIGHBOURS: Final = 8
 """How many of the values on the same bytes are told."""
 
 
-def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
+def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: int) -> ValueFacts:
     """The facts about a row of `DumpSet.values`, which is mentioned by the number of a name, or by NONE."""
     dump, values = analysis.dump, analysis.dump.values
     slice_row, allocation = int(values.slice[value]), int(values.allocation[value])
@@ -42,8 +44,7 @@ def value_facts(analysis: Analysis, value: int, name: int) -> ValueFacts:
         neighbour_count=len(sharing),
         opcode=instruction.opcode if instruction else None,
         op_name=instruction.op_name if instruction else None,
-        source_file=instruction.source_file if instruction else None,
-        source_line=instruction.source_line if instruction else None,
+        frames=frames_of(dump, module, int(values.name[value])),
         missing=dump.missing,
     )
 

@@ -17,6 +17,7 @@ from xla_lens.lsp.requests import (
     diagnostics,
     documents,
     hierarchy,
+    module,
     positions,
     structure,
     suggestions,
@@ -75,3 +76,19 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT: Wide(content.read_content),
     lsp.WORKSPACE_EXECUTE_COMMAND: Wide(commands.run_command),
 }
+"""By the method. About an HLO module the answers are others."""
+
+MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
+    lsp.TEXT_DOCUMENT_HOVER: Quick(module.show_hover),
+    lsp.TEXT_DOCUMENT_DEFINITION: Quick(module.go_to_definition),
+    lsp.TEXT_DOCUMENT_DECLARATION: Quick(module.go_to_declaration),
+    lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(module.go_to_type_definition),
+    lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(module.go_to_implementation),
+    lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
+}
+"""Those about an HLO module, and what is not among them has no answer there."""
+
+
+def unanswered(_context: Context, params: Any) -> Any:
+    """The answer to what there is nothing to say: what was to be resolved is as it was."""
+    return params if isinstance(params, lsp.CodeLens) else None

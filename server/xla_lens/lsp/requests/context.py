@@ -13,6 +13,7 @@ from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.sync import uri_of
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
 from xla_lens.text.edits import backward
@@ -24,11 +25,13 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class Context:
     """The file as it was analysed, and how to convert what is found in it. `offset` gives the byte of it at a position
-    in the text that the editor has now; `told_cut` is to be called where an answer does not have all that there is.
+    in the text that the editor has now; `module` is None where there is none or none yet; `told_cut` is to be called
+    where an answer does not have all that there is.
     """
 
     uri: str
     analysis: Analysis
+    module: HloModule | None
     member: Member
     convert: Converter
     offset: Callable[[lsp.Position], int]
@@ -60,4 +63,6 @@ def context_of(
         return backward(edits, to_offset(document, position.line, position.character, client.encoding))
 
     uri = opened.uri if opened else uri_of(path)
-    return Context(uri, state.analysis, member, Converter(state.open, client), offset, client, settings, told_cut)
+    return Context(
+        uri, state.analysis, state.module, member, Converter(state.open, client), offset, client, settings, told_cut
+    )

@@ -17,7 +17,7 @@ from xla_lens.model.places import Place
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
 
-_Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
+Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
 HIGHLIGHT_LIMIT: Final = 500
@@ -35,12 +35,17 @@ def show_hover(context: Context, params: lsp.HoverParams) -> lsp.Hover | None:
     mention = context.mention(params.position)
     if mention is None:
         return None
-    markdown = hover_markdown(hover(context.analysis, mention))
+    markdown = hover_markdown(hover(context.analysis, context.module, mention))
+    return hover_of(context, markdown, mention.start, mention.end)
+
+
+def hover_of(context: Context, markdown: str, start: int, end: int) -> lsp.Hover:
+    """A hover about some bytes of the document."""
     if context.client.reads_markdown:
         content = lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     else:
         content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))
-    return lsp.Hover(content, context.convert.range(context.member, mention.start, mention.end))
+    return lsp.Hover(content, context.convert.range(context.member, start, end))
 
 
 def go_to_definition(context: Context, params: lsp.DefinitionParams) -> _Locations:
@@ -66,24 +71,33 @@ def go_to_type_definition(context: Context, params: lsp.TypeDefinitionParams) ->
 
 def _go(
     context: Context,
-    params: _Going,
+    params: Going,
     method: str,
     find: Callable[[DumpSet, Mention], list[Place]],
 ) -> _Locations:
     mention = context.mention(params.position)
     if mention is None:
         return None
-    places = find(context.analysis.dump, mention)
+    return go(context, find(context.analysis.dump, mention), mention.start, mention.end, method)
+
+
+def go(context: Context, places: list[Place], start: int, end: int, method: str) -> _Locations:
+    """Places where some bytes of the document lead."""
     if method not in context.client.links:
         return [context.convert.location(place) for place in places] or None
     # The editor shows the whole name as one link, and not the words that it sees in it.
-    origin = context.convert.range(context.member, mention.start, mention.end)
+    origin = context.convert.range(context.member, start, end)
     return [context.convert.link(place, origin) for place in places] or None
 
 
 def go_to_implementation(context: Context, params: lsp.ImplementationParams) -> _Locations:
     """What runs."""
-    return _go(context, params, lsp.TEXT_DOCUMENT_IMPLEMENTATION, implementation)
+    return _go(
+        context,
+        params,
+        lsp.TEXT_DOCUMENT_IMPLEMENTATION,
+        lambda dump, mention: implementation(dump, context.module, mention),
+    )
 
 
 def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Plain | None:

@@ -1,0 +1,61 @@
+"""Hovers in an HLO module as Markdown."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from xla_lens.features.hlo_hover import ElementFacts, HloComputationFacts, HloInstructionFacts
+from xla_lens.render.markdown import code
+from xla_lens.render.numbers import counted, human, shortened
+from xla_lens.render.sources import stack_lines
+from xla_lens.syntax.columns import NONE
+
+_LONGEST_SHAPE: Final = 160
+
+
+def hlo_hover_markdown(facts: HloInstructionFacts | HloComputationFacts, value: str | None) -> str:
+    """A hover; `value` is what there is to say of the value in the dump, None if there is nothing. Everything that
+    comes from the dump is quoted.
+    """
+    match facts:
+        case HloInstructionFacts():
+            return value if value and not facts.elements else "\n".join(_instruction(facts, value))
+        case HloComputationFacts():
+            return "\n".join(_computation(facts))
+
+
+def _instruction(facts: HloInstructionFacts, value: str | None) -> Iterator[str]:
+    if value:
+        yield value
+    else:
+        yield f"{code(facts.name)}, {code(facts.opcode or '?')} in {code(facts.computation)}"
+        yield ""
+        if facts.shape is not None:
+            yield f"- shape {code(shortened(facts.shape, _LONGEST_SHAPE))}"
+        if facts.has_dump and facts.target is None and not facts.elements:
+            yield "- has no buffer of its own"
+        if facts.op_name:
+            yield f"- op_name {code(facts.op_name)}"
+        yield from stack_lines(facts.frames)
+    if facts.elements:
+        yield f"- {counted(facts.element_count, 'value')}:"
+        yield from (f"  - {_element(element)}" for element in facts.elements)
+    if facts.element_count > len(facts.elements):
+        yield f"  - and {facts.element_count - len(facts.elements):,} more"
+
+
+def _element(facts: ElementFacts) -> str:
+    place = f", at offset {facts.offset:,} of allocation {facts.allocation}" if facts.allocation != NONE else ""
+    live = f", live {facts.live[0]}-{facts.live[1]}" if facts.live else ""
+    return f"{code(facts.label)} {human(facts.size_bytes)}{place}{live}"
+
+
+def _computation(facts: HloComputationFacts) -> Iterator[str]:
+    kind = "entry computation" if facts.is_entry else "computation"
+    yield f"{code(facts.name)}, {kind} of {counted(facts.instructions, 'instruction')}"
+    yield ""
+    if facts.root:
+        yield f"- gives {code(facts.root)}"
+    if facts.callers:
+        more = facts.caller_count - len(facts.callers)
+        others = f" and {more:,} more" if more else ""
+        yield f"- called by {', '.join(map(code, facts.callers))}{others}"

@@ -1,0 +1,33 @@
+"""Places in the source of a program, in words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from xla_lens.model.stack_frames import StackFrame, own_frame
+from xla_lens.render.markdown import code
+
+_MOST_FRAMES: Final = 8
+
+
+def frame_text(frame: StackFrame) -> str:
+    """The file and the line of a call, as editors and terminals read it."""
+    return frame.file + (f":{frame.line}" if frame.line is not None else "")
+
+
+def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
+    """The calls that made something, as lines of Markdown: the innermost first, that of the user in bold."""
+    if len(frames) == 1:
+        yield f"- source {_call(frames[0])}"
+        return
+    own = own_frame(frames)
+    if frames:
+        yield "- source, the innermost call first:"
+    for frame in frames[:_MOST_FRAMES]:
+        call = _call(frame)
+        yield f"  - **{call}**" if frame is own else f"  - {call}"
+    if len(frames) > _MOST_FRAMES:
+        yield f"  - and {len(frames) - _MOST_FRAMES} more"
+
+
+def _call(frame: StackFrame) -> str:
+    return code(frame_text(frame)) + (f" in {code(frame.function)}" if frame.function else "")
