@@ -94,13 +94,12 @@ def _address(text: str) -> tuple[str, int]:
 def _check_requests(options: argparse.Namespace) -> int:
     from xla_lens.cli.sets import sets_at
     from xla_lens.lsp.every_request import check_requests
-    from xla_lens.syntax.file_names import MemberKind
 
     has_failed = False
     for files in sets_at(options.paths):
         # Of a single file only that is meant, and of a folder all of it.
         named = [path for path in options.paths if path in files.paths.values()]
-        for path in named or [path for kind, path in files.paths.items() if kind is not MemberKind.HLO]:
+        for path in named or files.paths.values():
             outcome = check_requests(path, options.sample)
             for line in outcome.wrong:
                 print(f"{path}:{line}")

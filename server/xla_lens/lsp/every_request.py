@@ -5,6 +5,7 @@ What goes wrong is told: an exception, an answer that the protocol does not allo
 
 import asyncio
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import Command
-from xla_lens.lsp.requests import HANDLERS, Wide
+from xla_lens.lsp.requests import Wide, handler_for
 from xla_lens.lsp.requests.content import page_uri
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.serve import create_server
@@ -34,6 +35,9 @@ _CAPABILITIES: Final = {
 }
 _LINES: Final = 200
 """Lines that an editor shows at once."""
+
+_WORD: Final = re.compile(rb"[^\s{}()\[\]\",=%]+")
+"""In an HLO module: a name, a number, a word of the format."""
 
 _QUERIES: Final = ("", "f", "peak:", "temp: >1KiB", "allocation 1", "module:jit")
 _CHECKED_RANGES: Final = 100
@@ -80,12 +84,15 @@ class _Check:
         if context is None:
             # Nothing of a dump: what is asked about it has no answer, and that is right.
             return self._outcome
-        self._documents = {Path(member.label).as_uri(): member.document for member in context.analysis.dump.members}
+        members = [*context.analysis.dump.members, *([context.module.member] if context.module else [])]
+        self._documents = {Path(member.label).as_uri(): member.document for member in members}
         await self._about_the_file(context)
         await self._about_the_workspace(context)
         member = context.member
         size = len(member.document.data)
         starts = [token.start for token in tokens(context.analysis, member, 0, size, size + 1)]
+        if context.module and member is context.module.member:
+            starts = [word.start() for word in _WORD.finditer(member.document.data)]
         if sample is not None and sample < len(starts):
             starts = sorted(random.Random(0).sample(starts, sample))
         for start in starts:
@@ -99,7 +106,8 @@ class _Check:
         params = {"processId": None, "rootUri": None, "capabilities": _CAPABILITIES}
         protocol.receive({"jsonrpc": "2.0", "id": 0, "method": lsp.INITIALIZE, "params": params})
         self._server.session.open(self._uri, path, 1, document_of_file(path.read_bytes()))
-        return await self._server.context(lsp.TEXT_DOCUMENT_HOVER, self._uri)
+        # The HLO module should be there, too.
+        return await self._server.context(lsp.TEXT_DOCUMENT_IMPLEMENTATION, self._uri)
 
     # ---------------------------------------------------------------- requests
 
@@ -159,7 +167,7 @@ class _Check:
     async def _ask(self, context: Context, method: str, params: Any) -> Any:
         """The answer to a request, if nothing is wrong with it."""
         self._outcome.requests[method] += 1
-        handler = HANDLERS[method]
+        handler = handler_for(context, method)
         try:
             if isinstance(handler, Wide):
                 result = await handler.answer(self._server, params)

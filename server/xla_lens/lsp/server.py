@@ -188,7 +188,7 @@ class XlaLensServer(LanguageServer):
         return self._in_parts(getattr(params, "partial_result_token", None), result)
 
     async def _answer(self, method: str, params: Any) -> Any:
-        from xla_lens.lsp.requests import HANDLERS, MODULE_HANDLERS, Quick, Slow, unanswered
+        from xla_lens.lsp.requests import HANDLERS, Quick, Slow, handler_for
         from xla_lens.lsp.requests.content import answer_in_page
 
         handler = HANDLERS[method]
@@ -200,12 +200,11 @@ class XlaLensServer(LanguageServer):
             if context is None:
                 # What cannot be resolved any more is as it was.
                 return params if method.endswith("/resolve") else None
-            if context.module and context.member is context.module.member:
-                handler = MODULE_HANDLERS.get(method, Quick(unanswered))
-            if isinstance(handler, Quick):
-                result = handler.answer(context, params)
-            else:
+            handler = handler_for(context, method)
+            if isinstance(handler, Slow):
                 result = await in_thread(handler.answer, context, params)
+            else:
+                result = handler.answer(context, params)
         else:
             result = await handler.answer(self, params)
         return result
