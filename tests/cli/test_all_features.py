@@ -38,7 +38,7 @@ def test_nothing_goes_wrong_at_any_word(path: Path) -> None:
 def test_a_folder_is_all_of_its_files(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "check", "--all-features", "--sample", 1, SPLIT.parent)
     files = [Path(line.split(": ")[0]).name for line in out.splitlines()]
-    assert len(files) == 4
+    assert len(files) == 5
     assert {name.split("_optimizations-")[1] for name in files} == {
         "buffer-assignment.txt",
         "buffer-assignment-values.txt",
