@@ -1,13 +1,30 @@
 /**
- * @file HLO text as XLA prints it: so far the instructions that a buffer assignment dump quotes (HloInstruction::ToString),
- *   and shapes standing alone (ShapeUtil::HumanStringWithLayout).
+ * @file HLO text as XLA prints it: whole modules (HloModule::ToString), and standing alone the instructions that a buffer
+ *   assignment dump quotes (HloInstruction::ToString) and shapes (ShapeUtil::HumanStringWithLayout).
+ *
+ * A module may have a million instructions and is read to find and to show them. So its array shapes, literals and plain
+ * values are leaves, each of which can be parsed alone where its parts are of interest.
  * @license Apache-2.0
  */
 
 /// <reference types="tree-sitter-cli/dsl" />
 // @ts-check
 
-const commas = (/** @type {RuleOrLiteral} */ rule) => optional(seq(rule, repeat(seq(',', rule))));
+const commas = (/** @type {RuleOrLiteral} */ rule) => optional(commas1(rule));
+const commas1 = (/** @type {RuleOrLiteral} */ rule) => seq(rule, repeat(seq(',', rule)));
+
+const number = (/** @type {GrammarSymbols<string>} */ $, /** @type {string} */ name) =>
+  seq(name, '=', field(name, $.integer));
+
+/** The text between a pair of brackets, and the pairs in it as deep as is said. */
+const nested = (/** @type {string} */ open, /** @type {string} */ close, /** @type {string} */ plain, /** @type {number} */ depth) =>
+  `${open}(${plain}${depth ? `|${nested(open, close, plain, depth - 1)}` : ''})*${close}`;
+
+const TYPE = 'pred|token|opaque|bf16|[sufc][0-9]+[a-z0-9]*';
+const PHYSICAL_SHAPE = nested('\\{', '\\}', '[^\\s{}"=%]', 1);
+const PLAIN = '[^\\s{}()\\[\\]",=%]';
+const IN_PARENTHESES = nested('\\(', '\\)', '[^()\\n]', 3);
+const IN_BRACKETS = nested('\\[', '\\]', '[^\\[\\]\\n]', 1);
 
 module.exports = grammar({
   name: 'hlo',
@@ -15,7 +32,109 @@ module.exports = grammar({
   extras: $ => [/\s/, $.comment],
 
   rules: {
-    source_file: $ => optional(choice($.instruction, $._shape)),
+    source_file: $ => optional(choice($.module, $.instruction, $._shape)),
+
+    // ------------------------------------------------------------ modules
+
+    module: $ => choice(seq($.module_header, repeat($._module_part)), repeat1($._module_part)),
+    module_header: $ => seq(
+      'HloModule', field('name', alias($._module_name, $.name)), repeat(seq(',', $._module_attribute)), optional('\n'),
+    ),
+    _module_part: $ => choice($.file_names, $.function_names, $.file_locations, $.stack_frames, $.computation),
+
+    // StackFrameIndexProto: what the `stack_frame_id` of an instruction refers to.
+    file_names: $ => seq('FileNames', repeat($.file_name)),
+    file_name: $ => seq(field('id', $.integer), field('name', alias($._string, $.string))),
+    function_names: $ => seq('FunctionNames', repeat($.function_name)),
+    function_name: $ => seq(field('id', $.integer), field('name', alias($._string, $.string))),
+    file_locations: $ => seq('FileLocations', repeat($.file_location)),
+    file_location: $ => seq(
+      field('id', $.integer), '{',
+      repeat(choice(
+        ...['file_name_id', 'function_name_id', 'line', 'end_line', 'column', 'end_column'].map(name => number($, name)),
+        $._other_number,
+      )),
+      '}',
+    ),
+    stack_frames: $ => seq('StackFrames', repeat($.stack_frame)),
+    stack_frame: $ => seq(
+      field('id', $.integer), '{',
+      repeat(choice(number($, 'file_location_id'), number($, 'parent_frame_id'), $._other_number)),
+      '}',
+    ),
+    _other_number: $ => seq($.key, '=', $.integer),
+
+    // The short form without parameters was printed by jaxlib 0.4 and TensorFlow 2.16.
+    computation: $ => seq(
+      optional($.entry), field('name', $.name),
+      optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
+      '{', repeat(seq(alias($._module_instruction, $.instruction), '\n')), '}',
+      optional(seq(repeat1(seq(',', $._module_attribute)), optional('\n'))),
+    ),
+    entry: _ => 'ENTRY',
+    parameters: $ => seq('(', commas($.parameter), ')'),
+    parameter: $ => seq(field('name', $.name), ':', field('shape', $._module_shape)),
+
+    _module_instruction: $ => seq(
+      optional($.root),
+      field('name', $.name), '=', field('shape', $._module_shape),
+      choice(
+        seq(field('opcode', $.opcode), field('operands', alias($._module_operands, $.operands))),
+        seq(
+          field('opcode', alias(choice('constant', 'parameter'), $.opcode)),
+          field('operands', alias($._module_literal, $.literal)),
+        ),
+      ),
+      repeat(seq(',', $._module_attribute)),
+    ),
+    _module_operands: $ => seq('(', commas(alias($._module_operand, $.operand)), ')'),
+    // Since jaxlib 0.11 an operand may be an element of a tuple: `%while.5#1`.
+    _module_operand: $ => seq(
+      field('shape', optional($._module_shape)), field('name', alias($._operand_name, $.name)),
+      optional(seq(token.immediate('#'), field('element', $.integer))),
+    ),
+    _module_literal: _ => token(new RegExp(IN_PARENTHESES)),
+
+    _module_shape: $ => choice(
+      alias($._module_array_shape, $.array_shape),
+      alias($._module_tuple_shape, $.tuple_shape),
+      alias($._module_buffer_shape, $.buffer_shape),
+    ),
+    _module_array_shape: _ => token(new RegExp(`(${TYPE})\\[[0-9,<=?]*\\](${PHYSICAL_SHAPE})?`)),
+    _module_tuple_shape: $ => seq('(', commas(field('element', $._module_shape)), ')'),
+    _module_buffer_shape: $ => seq('b(', field('shape', $._module_shape), ')'),
+
+    _module_attribute: $ => choice(
+      alias($._module_metadata, $.metadata),
+      alias($._calling_attribute, $.attribute),
+      alias($._plain_attribute, $.attribute),
+    ),
+    _module_metadata: $ => seq('metadata', '=', '{', repeat(alias($._module_metadata_field, $.metadata_field)), '}'),
+    _module_metadata_field: $ => seq(
+      field('name', $.key), '=',
+      field('value', choice(alias($._string, $.string), $.word, alias($._module_block, $.block))),
+    ),
+    _calling_attribute: $ => seq(
+      field('name', alias($._calling_key, $.key)), '=',
+      field('value', alias($._called, $.attribute_value)),
+    ),
+    _plain_attribute: $ => seq(field('name', $.key), '=', field('value', alias($._module_value, $.attribute_value))),
+    _module_value: $ => prec.right(repeat1(choice(
+      alias($._string, $.string), alias($._reference, $.name), alias($._module_block, $.block), $._plain_value,
+    ))),
+    _module_block: $ => choice(
+      seq('{', repeat(choice($._plain_text, alias($._string, $.string), alias($._module_block, $.block))), '}'),
+      seq('{', commas1(alias($._reference, $.name)), '}'),
+    ),
+    _called: $ => choice($.name, alias($._names, $.block)),
+    _names: $ => seq('{', commas($.name), '}'),
+    // They name computations or instructions, in the short form without `%`.
+    _calling_key: _ => choice(
+      'calls', 'to_apply', 'body', 'condition', 'select', 'scatter', 'branch_computations', 'called_computations',
+      'true_computation', 'false_computation', 'control-predecessors',
+    ),
+
+    // ------------------------------------------------------------ instructions
 
     instruction: $ => seq(
       optional($.root),
@@ -84,15 +203,23 @@ module.exports = grammar({
     ),
     _item: $ => choice($.string, $.block, alias($._reference, $.name), $.word, '<=', '"'),
 
+    // ------------------------------------------------------------ words
+
     // Before `name`, which it is preferred to: an operand may be either.
-    primitive_type: _ => /pred|token|opaque|bf16|[sufc][0-9]+[a-z0-9]*/,
+    primitive_type: _ => new RegExp(TYPE),
     name: _ => /%[^\s{}()\[\]",=%]+|[A-Za-z_][A-Za-z0-9_.#-]*/,
+    _operand_name: _ => /%[^\s{}()\[\]",=%#]+|[A-Za-z_][A-Za-z0-9_.-]*/,
     _reference: _ => /%[^\s{}()\[\]",=%]+/,
+    _module_name: _ => /[^\s,]+/,
     opcode: _ => /[a-z][a-z0-9-]*/,
     key: _ => /[A-Za-z_][A-Za-z0-9_.-]*/,
     integer: _ => /-?[0-9]+/,
     word: _ => /[^\s{}()\[\]",=%]+/,
     string: _ => /"([^"\\]|\\(.|\n))*"/,
-    comment: _ => /\/\*[^*]*\*\//,
+    // Lines end in few strings. None runs on into a line that is indented, as instructions are.
+    _string: _ => /"([^"\\\n]|\\.|\n[^\s}%"\\])*"/,
+    _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${IN_PARENTHESES}|${IN_BRACKETS})+`)),
+    _plain_text: _ => /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/,
+    comment: _ => choice(/\/\*[^*]*\*\//, /\/\/[^\n]*/),
   },
 });

@@ -6,113 +6,239 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #endif
 
+#ifdef _MSC_VER
+#pragma optimize("", off)
+#elif defined(__clang__)
+#pragma clang optimize off
+#elif defined(__GNUC__)
+#pragma GCC optimize ("O0")
+#endif
+
 #define LANGUAGE_VERSION 15
-#define STATE_COUNT 205
+#define STATE_COUNT 488
 #define LARGE_STATE_COUNT 2
-#define SYMBOL_COUNT 74
+#define SYMBOL_COUNT 160
 #define ALIAS_COUNT 0
-#define TOKEN_COUNT 39
+#define TOKEN_COUNT 76
 #define EXTERNAL_TOKEN_COUNT 0
-#define FIELD_COUNT 21
-#define MAX_ALIAS_SEQUENCE_LENGTH 7
+#define FIELD_COUNT 32
+#define MAX_ALIAS_SEQUENCE_LENGTH 10
 #define MAX_RESERVED_WORD_SET_SIZE 0
-#define PRODUCTION_ID_COUNT 32
+#define PRODUCTION_ID_COUNT 58
 #define SUPERTYPE_COUNT 0
 
 enum ts_symbol_identifiers {
-  anon_sym_EQ = 1,
-  anon_sym_constant = 2,
-  anon_sym_parameter = 3,
-  anon_sym_COMMA = 4,
-  sym_root = 5,
-  anon_sym_LPAREN = 6,
-  anon_sym_RPAREN = 7,
-  anon_sym_LBRACK = 8,
-  anon_sym_RBRACK = 9,
-  anon_sym_LT_EQ = 10,
-  anon_sym_QMARK = 11,
-  anon_sym_b = 12,
-  anon_sym_LPAREN2 = 13,
-  anon_sym_LBRACE = 14,
-  anon_sym_COLON = 15,
-  anon_sym_RBRACE = 16,
-  anon_sym_T = 17,
-  anon_sym_S = 18,
-  anon_sym_E = 19,
-  anon_sym_L = 20,
-  anon_sym_SC = 21,
-  anon_sym_M = 22,
-  anon_sym_P = 23,
-  anon_sym_POUND = 24,
-  anon_sym_STAR = 25,
-  anon_sym_D = 26,
-  sym_level_types = 27,
-  anon_sym_metadata = 28,
-  anon_sym_DQUOTE = 29,
-  sym_primitive_type = 30,
-  sym_name = 31,
-  sym__reference = 32,
-  sym_opcode = 33,
-  sym_key = 34,
-  sym_integer = 35,
-  sym_word = 36,
-  sym_string = 37,
-  sym_comment = 38,
-  sym_source_file = 39,
-  sym_instruction = 40,
-  sym_operands = 41,
-  sym_operand = 42,
-  sym__literal = 43,
-  sym__shape = 44,
-  sym_array_shape = 45,
-  sym_dimensions = 46,
-  sym_dimension = 47,
-  sym_tuple_shape = 48,
-  sym_buffer_shape = 49,
-  sym_layout = 50,
-  sym_minor_to_major = 51,
-  sym__layout_property = 52,
-  sym_tile = 53,
-  sym_split = 54,
-  sym__attribute = 55,
-  sym_metadata = 56,
-  sym_metadata_field = 57,
-  sym_attribute = 58,
-  sym_attribute_value = 59,
-  sym_block = 60,
-  sym__item = 61,
-  aux_sym_instruction_repeat1 = 62,
-  aux_sym_operands_repeat1 = 63,
-  aux_sym__literal_repeat1 = 64,
-  aux_sym_dimensions_repeat1 = 65,
-  aux_sym_tuple_shape_repeat1 = 66,
-  aux_sym_layout_repeat1 = 67,
-  aux_sym_minor_to_major_repeat1 = 68,
-  aux_sym__layout_property_repeat1 = 69,
-  aux_sym__layout_property_repeat2 = 70,
-  aux_sym_tile_repeat1 = 71,
-  aux_sym_metadata_repeat1 = 72,
-  aux_sym_attribute_value_repeat1 = 73,
+  anon_sym_HloModule = 1,
+  anon_sym_COMMA = 2,
+  anon_sym_LF = 3,
+  anon_sym_FileNames = 4,
+  anon_sym_FunctionNames = 5,
+  anon_sym_FileLocations = 6,
+  anon_sym_LBRACE = 7,
+  anon_sym_file_name_id = 8,
+  anon_sym_EQ = 9,
+  anon_sym_function_name_id = 10,
+  anon_sym_line = 11,
+  anon_sym_end_line = 12,
+  anon_sym_column = 13,
+  anon_sym_end_column = 14,
+  anon_sym_RBRACE = 15,
+  anon_sym_StackFrames = 16,
+  anon_sym_file_location_id = 17,
+  anon_sym_parent_frame_id = 18,
+  anon_sym_DASH_GT = 19,
+  sym_entry = 20,
+  anon_sym_LPAREN = 21,
+  anon_sym_RPAREN = 22,
+  anon_sym_COLON = 23,
+  anon_sym_constant = 24,
+  anon_sym_parameter = 25,
+  anon_sym_POUND = 26,
+  sym__module_literal = 27,
+  sym__module_array_shape = 28,
+  anon_sym_b_LPAREN = 29,
+  anon_sym_metadata = 30,
+  anon_sym_calls = 31,
+  anon_sym_to_apply = 32,
+  anon_sym_body = 33,
+  anon_sym_condition = 34,
+  anon_sym_select = 35,
+  anon_sym_scatter = 36,
+  anon_sym_branch_computations = 37,
+  anon_sym_called_computations = 38,
+  anon_sym_true_computation = 39,
+  anon_sym_false_computation = 40,
+  anon_sym_control_DASHpredecessors = 41,
+  sym_root = 42,
+  anon_sym_LBRACK = 43,
+  anon_sym_RBRACK = 44,
+  anon_sym_LT_EQ = 45,
+  anon_sym_QMARK = 46,
+  anon_sym_b = 47,
+  anon_sym_LPAREN2 = 48,
+  anon_sym_T = 49,
+  anon_sym_S = 50,
+  anon_sym_E = 51,
+  anon_sym_L = 52,
+  anon_sym_SC = 53,
+  anon_sym_M = 54,
+  anon_sym_P = 55,
+  anon_sym_POUND2 = 56,
+  anon_sym_STAR = 57,
+  anon_sym_D = 58,
+  sym_level_types = 59,
+  anon_sym_DQUOTE = 60,
+  sym_primitive_type = 61,
+  sym_name = 62,
+  sym__operand_name = 63,
+  sym__reference = 64,
+  sym__module_name = 65,
+  sym_opcode = 66,
+  sym_key = 67,
+  sym_integer = 68,
+  sym_word = 69,
+  sym_string = 70,
+  sym__string = 71,
+  sym__plain_value = 72,
+  sym__plain_text = 73,
+  aux_sym_comment_token1 = 74,
+  aux_sym_comment_token2 = 75,
+  sym_source_file = 76,
+  sym_module = 77,
+  sym_module_header = 78,
+  sym__module_part = 79,
+  sym_file_names = 80,
+  sym_file_name = 81,
+  sym_function_names = 82,
+  sym_function_name = 83,
+  sym_file_locations = 84,
+  sym_file_location = 85,
+  sym_stack_frames = 86,
+  sym_stack_frame = 87,
+  sym__other_number = 88,
+  sym_computation = 89,
+  sym_parameters = 90,
+  sym_parameter = 91,
+  sym__module_instruction = 92,
+  sym__module_operands = 93,
+  sym__module_operand = 94,
+  sym__module_shape = 95,
+  sym__module_tuple_shape = 96,
+  sym__module_buffer_shape = 97,
+  sym__module_attribute = 98,
+  sym__module_metadata = 99,
+  sym__module_metadata_field = 100,
+  sym__calling_attribute = 101,
+  sym__plain_attribute = 102,
+  sym__module_value = 103,
+  sym__module_block = 104,
+  sym__called = 105,
+  sym__names = 106,
+  sym__calling_key = 107,
+  sym_instruction = 108,
+  sym_operands = 109,
+  sym_operand = 110,
+  sym__literal = 111,
+  sym__shape = 112,
+  sym_array_shape = 113,
+  sym_dimensions = 114,
+  sym_dimension = 115,
+  sym_tuple_shape = 116,
+  sym_buffer_shape = 117,
+  sym_layout = 118,
+  sym_minor_to_major = 119,
+  sym__layout_property = 120,
+  sym_tile = 121,
+  sym_split = 122,
+  sym__attribute = 123,
+  sym_metadata = 124,
+  sym_metadata_field = 125,
+  sym_attribute = 126,
+  sym_attribute_value = 127,
+  sym_block = 128,
+  sym__item = 129,
+  sym_comment = 130,
+  aux_sym_module_repeat1 = 131,
+  aux_sym_module_header_repeat1 = 132,
+  aux_sym_file_names_repeat1 = 133,
+  aux_sym_function_names_repeat1 = 134,
+  aux_sym_file_locations_repeat1 = 135,
+  aux_sym_file_location_repeat1 = 136,
+  aux_sym_stack_frames_repeat1 = 137,
+  aux_sym_stack_frame_repeat1 = 138,
+  aux_sym_computation_repeat1 = 139,
+  aux_sym_parameters_repeat1 = 140,
+  aux_sym__module_operands_repeat1 = 141,
+  aux_sym__module_tuple_shape_repeat1 = 142,
+  aux_sym__module_metadata_repeat1 = 143,
+  aux_sym__module_value_repeat1 = 144,
+  aux_sym__module_block_repeat1 = 145,
+  aux_sym__module_block_repeat2 = 146,
+  aux_sym__names_repeat1 = 147,
+  aux_sym_instruction_repeat1 = 148,
+  aux_sym_operands_repeat1 = 149,
+  aux_sym__literal_repeat1 = 150,
+  aux_sym_dimensions_repeat1 = 151,
+  aux_sym_tuple_shape_repeat1 = 152,
+  aux_sym_layout_repeat1 = 153,
+  aux_sym_minor_to_major_repeat1 = 154,
+  aux_sym__layout_property_repeat1 = 155,
+  aux_sym__layout_property_repeat2 = 156,
+  aux_sym_tile_repeat1 = 157,
+  aux_sym_metadata_repeat1 = 158,
+  aux_sym_attribute_value_repeat1 = 159,
 };
 
 static const char * const ts_symbol_names[] = {
   [ts_builtin_sym_end] = "end",
-  [anon_sym_EQ] = "=",
-  [anon_sym_constant] = "opcode",
-  [anon_sym_parameter] = "opcode",
+  [anon_sym_HloModule] = "HloModule",
   [anon_sym_COMMA] = ",",
-  [sym_root] = "root",
+  [anon_sym_LF] = "\n",
+  [anon_sym_FileNames] = "FileNames",
+  [anon_sym_FunctionNames] = "FunctionNames",
+  [anon_sym_FileLocations] = "FileLocations",
+  [anon_sym_LBRACE] = "{",
+  [anon_sym_file_name_id] = "file_name_id",
+  [anon_sym_EQ] = "=",
+  [anon_sym_function_name_id] = "function_name_id",
+  [anon_sym_line] = "line",
+  [anon_sym_end_line] = "end_line",
+  [anon_sym_column] = "column",
+  [anon_sym_end_column] = "end_column",
+  [anon_sym_RBRACE] = "}",
+  [anon_sym_StackFrames] = "StackFrames",
+  [anon_sym_file_location_id] = "file_location_id",
+  [anon_sym_parent_frame_id] = "parent_frame_id",
+  [anon_sym_DASH_GT] = "->",
+  [sym_entry] = "entry",
   [anon_sym_LPAREN] = "(",
   [anon_sym_RPAREN] = ")",
+  [anon_sym_COLON] = ":",
+  [anon_sym_constant] = "opcode",
+  [anon_sym_parameter] = "opcode",
+  [anon_sym_POUND] = "#",
+  [sym__module_literal] = "literal",
+  [sym__module_array_shape] = "array_shape",
+  [anon_sym_b_LPAREN] = "b(",
+  [anon_sym_metadata] = "metadata",
+  [anon_sym_calls] = "calls",
+  [anon_sym_to_apply] = "to_apply",
+  [anon_sym_body] = "body",
+  [anon_sym_condition] = "condition",
+  [anon_sym_select] = "select",
+  [anon_sym_scatter] = "scatter",
+  [anon_sym_branch_computations] = "branch_computations",
+  [anon_sym_called_computations] = "called_computations",
+  [anon_sym_true_computation] = "true_computation",
+  [anon_sym_false_computation] = "false_computation",
+  [anon_sym_control_DASHpredecessors] = "control-predecessors",
+  [sym_root] = "root",
   [anon_sym_LBRACK] = "[",
   [anon_sym_RBRACK] = "]",
   [anon_sym_LT_EQ] = "<=",
   [anon_sym_QMARK] = "\?",
   [anon_sym_b] = "b",
   [anon_sym_LPAREN2] = "(",
-  [anon_sym_LBRACE] = "{",
-  [anon_sym_COLON] = ":",
-  [anon_sym_RBRACE] = "}",
   [anon_sym_T] = "T",
   [anon_sym_S] = "S",
   [anon_sym_E] = "E",
@@ -120,22 +246,58 @@ static const char * const ts_symbol_names[] = {
   [anon_sym_SC] = "SC",
   [anon_sym_M] = "M",
   [anon_sym_P] = "P",
-  [anon_sym_POUND] = "#",
+  [anon_sym_POUND2] = "#",
   [anon_sym_STAR] = "*",
   [anon_sym_D] = "D",
   [sym_level_types] = "level_types",
-  [anon_sym_metadata] = "metadata",
   [anon_sym_DQUOTE] = "\"",
   [sym_primitive_type] = "primitive_type",
   [sym_name] = "name",
+  [sym__operand_name] = "name",
   [sym__reference] = "name",
+  [sym__module_name] = "name",
   [sym_opcode] = "opcode",
   [sym_key] = "key",
   [sym_integer] = "integer",
   [sym_word] = "word",
   [sym_string] = "string",
-  [sym_comment] = "comment",
+  [sym__string] = "string",
+  [sym__plain_value] = "_plain_value",
+  [sym__plain_text] = "_plain_text",
+  [aux_sym_comment_token1] = "comment_token1",
+  [aux_sym_comment_token2] = "comment_token2",
   [sym_source_file] = "source_file",
+  [sym_module] = "module",
+  [sym_module_header] = "module_header",
+  [sym__module_part] = "_module_part",
+  [sym_file_names] = "file_names",
+  [sym_file_name] = "file_name",
+  [sym_function_names] = "function_names",
+  [sym_function_name] = "function_name",
+  [sym_file_locations] = "file_locations",
+  [sym_file_location] = "file_location",
+  [sym_stack_frames] = "stack_frames",
+  [sym_stack_frame] = "stack_frame",
+  [sym__other_number] = "_other_number",
+  [sym_computation] = "computation",
+  [sym_parameters] = "parameters",
+  [sym_parameter] = "parameter",
+  [sym__module_instruction] = "instruction",
+  [sym__module_operands] = "operands",
+  [sym__module_operand] = "operand",
+  [sym__module_shape] = "_module_shape",
+  [sym__module_tuple_shape] = "tuple_shape",
+  [sym__module_buffer_shape] = "buffer_shape",
+  [sym__module_attribute] = "_module_attribute",
+  [sym__module_metadata] = "metadata",
+  [sym__module_metadata_field] = "metadata_field",
+  [sym__calling_attribute] = "attribute",
+  [sym__plain_attribute] = "attribute",
+  [sym__module_value] = "attribute_value",
+  [sym__module_block] = "block",
+  [sym__called] = "attribute_value",
+  [sym__names] = "block",
+  [sym__calling_key] = "key",
   [sym_instruction] = "instruction",
   [sym_operands] = "operands",
   [sym_operand] = "operand",
@@ -158,6 +320,24 @@ static const char * const ts_symbol_names[] = {
   [sym_attribute_value] = "attribute_value",
   [sym_block] = "block",
   [sym__item] = "_item",
+  [sym_comment] = "comment",
+  [aux_sym_module_repeat1] = "module_repeat1",
+  [aux_sym_module_header_repeat1] = "module_header_repeat1",
+  [aux_sym_file_names_repeat1] = "file_names_repeat1",
+  [aux_sym_function_names_repeat1] = "function_names_repeat1",
+  [aux_sym_file_locations_repeat1] = "file_locations_repeat1",
+  [aux_sym_file_location_repeat1] = "file_location_repeat1",
+  [aux_sym_stack_frames_repeat1] = "stack_frames_repeat1",
+  [aux_sym_stack_frame_repeat1] = "stack_frame_repeat1",
+  [aux_sym_computation_repeat1] = "computation_repeat1",
+  [aux_sym_parameters_repeat1] = "parameters_repeat1",
+  [aux_sym__module_operands_repeat1] = "_module_operands_repeat1",
+  [aux_sym__module_tuple_shape_repeat1] = "_module_tuple_shape_repeat1",
+  [aux_sym__module_metadata_repeat1] = "_module_metadata_repeat1",
+  [aux_sym__module_value_repeat1] = "_module_value_repeat1",
+  [aux_sym__module_block_repeat1] = "_module_block_repeat1",
+  [aux_sym__module_block_repeat2] = "_module_block_repeat2",
+  [aux_sym__names_repeat1] = "_names_repeat1",
   [aux_sym_instruction_repeat1] = "instruction_repeat1",
   [aux_sym_operands_repeat1] = "operands_repeat1",
   [aux_sym__literal_repeat1] = "_literal_repeat1",
@@ -174,22 +354,54 @@ static const char * const ts_symbol_names[] = {
 
 static const TSSymbol ts_symbol_map[] = {
   [ts_builtin_sym_end] = ts_builtin_sym_end,
-  [anon_sym_EQ] = anon_sym_EQ,
-  [anon_sym_constant] = sym_opcode,
-  [anon_sym_parameter] = sym_opcode,
+  [anon_sym_HloModule] = anon_sym_HloModule,
   [anon_sym_COMMA] = anon_sym_COMMA,
-  [sym_root] = sym_root,
+  [anon_sym_LF] = anon_sym_LF,
+  [anon_sym_FileNames] = anon_sym_FileNames,
+  [anon_sym_FunctionNames] = anon_sym_FunctionNames,
+  [anon_sym_FileLocations] = anon_sym_FileLocations,
+  [anon_sym_LBRACE] = anon_sym_LBRACE,
+  [anon_sym_file_name_id] = anon_sym_file_name_id,
+  [anon_sym_EQ] = anon_sym_EQ,
+  [anon_sym_function_name_id] = anon_sym_function_name_id,
+  [anon_sym_line] = anon_sym_line,
+  [anon_sym_end_line] = anon_sym_end_line,
+  [anon_sym_column] = anon_sym_column,
+  [anon_sym_end_column] = anon_sym_end_column,
+  [anon_sym_RBRACE] = anon_sym_RBRACE,
+  [anon_sym_StackFrames] = anon_sym_StackFrames,
+  [anon_sym_file_location_id] = anon_sym_file_location_id,
+  [anon_sym_parent_frame_id] = anon_sym_parent_frame_id,
+  [anon_sym_DASH_GT] = anon_sym_DASH_GT,
+  [sym_entry] = sym_entry,
   [anon_sym_LPAREN] = anon_sym_LPAREN,
   [anon_sym_RPAREN] = anon_sym_RPAREN,
+  [anon_sym_COLON] = anon_sym_COLON,
+  [anon_sym_constant] = sym_opcode,
+  [anon_sym_parameter] = sym_opcode,
+  [anon_sym_POUND] = anon_sym_POUND,
+  [sym__module_literal] = sym__module_literal,
+  [sym__module_array_shape] = sym_array_shape,
+  [anon_sym_b_LPAREN] = anon_sym_b_LPAREN,
+  [anon_sym_metadata] = anon_sym_metadata,
+  [anon_sym_calls] = anon_sym_calls,
+  [anon_sym_to_apply] = anon_sym_to_apply,
+  [anon_sym_body] = anon_sym_body,
+  [anon_sym_condition] = anon_sym_condition,
+  [anon_sym_select] = anon_sym_select,
+  [anon_sym_scatter] = anon_sym_scatter,
+  [anon_sym_branch_computations] = anon_sym_branch_computations,
+  [anon_sym_called_computations] = anon_sym_called_computations,
+  [anon_sym_true_computation] = anon_sym_true_computation,
+  [anon_sym_false_computation] = anon_sym_false_computation,
+  [anon_sym_control_DASHpredecessors] = anon_sym_control_DASHpredecessors,
+  [sym_root] = sym_root,
   [anon_sym_LBRACK] = anon_sym_LBRACK,
   [anon_sym_RBRACK] = anon_sym_RBRACK,
   [anon_sym_LT_EQ] = anon_sym_LT_EQ,
   [anon_sym_QMARK] = anon_sym_QMARK,
   [anon_sym_b] = anon_sym_b,
   [anon_sym_LPAREN2] = anon_sym_LPAREN,
-  [anon_sym_LBRACE] = anon_sym_LBRACE,
-  [anon_sym_COLON] = anon_sym_COLON,
-  [anon_sym_RBRACE] = anon_sym_RBRACE,
   [anon_sym_T] = anon_sym_T,
   [anon_sym_S] = anon_sym_S,
   [anon_sym_E] = anon_sym_E,
@@ -197,26 +409,62 @@ static const TSSymbol ts_symbol_map[] = {
   [anon_sym_SC] = anon_sym_SC,
   [anon_sym_M] = anon_sym_M,
   [anon_sym_P] = anon_sym_P,
-  [anon_sym_POUND] = anon_sym_POUND,
+  [anon_sym_POUND2] = anon_sym_POUND,
   [anon_sym_STAR] = anon_sym_STAR,
   [anon_sym_D] = anon_sym_D,
   [sym_level_types] = sym_level_types,
-  [anon_sym_metadata] = anon_sym_metadata,
   [anon_sym_DQUOTE] = anon_sym_DQUOTE,
   [sym_primitive_type] = sym_primitive_type,
   [sym_name] = sym_name,
+  [sym__operand_name] = sym_name,
   [sym__reference] = sym_name,
+  [sym__module_name] = sym_name,
   [sym_opcode] = sym_opcode,
   [sym_key] = sym_key,
   [sym_integer] = sym_integer,
   [sym_word] = sym_word,
   [sym_string] = sym_string,
-  [sym_comment] = sym_comment,
+  [sym__string] = sym_string,
+  [sym__plain_value] = sym__plain_value,
+  [sym__plain_text] = sym__plain_text,
+  [aux_sym_comment_token1] = aux_sym_comment_token1,
+  [aux_sym_comment_token2] = aux_sym_comment_token2,
   [sym_source_file] = sym_source_file,
+  [sym_module] = sym_module,
+  [sym_module_header] = sym_module_header,
+  [sym__module_part] = sym__module_part,
+  [sym_file_names] = sym_file_names,
+  [sym_file_name] = sym_file_name,
+  [sym_function_names] = sym_function_names,
+  [sym_function_name] = sym_function_name,
+  [sym_file_locations] = sym_file_locations,
+  [sym_file_location] = sym_file_location,
+  [sym_stack_frames] = sym_stack_frames,
+  [sym_stack_frame] = sym_stack_frame,
+  [sym__other_number] = sym__other_number,
+  [sym_computation] = sym_computation,
+  [sym_parameters] = sym_parameters,
+  [sym_parameter] = sym_parameter,
+  [sym__module_instruction] = sym_instruction,
+  [sym__module_operands] = sym_operands,
+  [sym__module_operand] = sym_operand,
+  [sym__module_shape] = sym__module_shape,
+  [sym__module_tuple_shape] = sym_tuple_shape,
+  [sym__module_buffer_shape] = sym_buffer_shape,
+  [sym__module_attribute] = sym__module_attribute,
+  [sym__module_metadata] = sym_metadata,
+  [sym__module_metadata_field] = sym_metadata_field,
+  [sym__calling_attribute] = sym_attribute,
+  [sym__plain_attribute] = sym_attribute,
+  [sym__module_value] = sym_attribute_value,
+  [sym__module_block] = sym_block,
+  [sym__called] = sym_attribute_value,
+  [sym__names] = sym_block,
+  [sym__calling_key] = sym_key,
   [sym_instruction] = sym_instruction,
   [sym_operands] = sym_operands,
   [sym_operand] = sym_operand,
-  [sym__literal] = sym__literal,
+  [sym__literal] = sym__module_literal,
   [sym__shape] = sym__shape,
   [sym_array_shape] = sym_array_shape,
   [sym_dimensions] = sym_dimensions,
@@ -235,6 +483,24 @@ static const TSSymbol ts_symbol_map[] = {
   [sym_attribute_value] = sym_attribute_value,
   [sym_block] = sym_block,
   [sym__item] = sym__item,
+  [sym_comment] = sym_comment,
+  [aux_sym_module_repeat1] = aux_sym_module_repeat1,
+  [aux_sym_module_header_repeat1] = aux_sym_module_header_repeat1,
+  [aux_sym_file_names_repeat1] = aux_sym_file_names_repeat1,
+  [aux_sym_function_names_repeat1] = aux_sym_function_names_repeat1,
+  [aux_sym_file_locations_repeat1] = aux_sym_file_locations_repeat1,
+  [aux_sym_file_location_repeat1] = aux_sym_file_location_repeat1,
+  [aux_sym_stack_frames_repeat1] = aux_sym_stack_frames_repeat1,
+  [aux_sym_stack_frame_repeat1] = aux_sym_stack_frame_repeat1,
+  [aux_sym_computation_repeat1] = aux_sym_computation_repeat1,
+  [aux_sym_parameters_repeat1] = aux_sym_parameters_repeat1,
+  [aux_sym__module_operands_repeat1] = aux_sym__module_operands_repeat1,
+  [aux_sym__module_tuple_shape_repeat1] = aux_sym__module_tuple_shape_repeat1,
+  [aux_sym__module_metadata_repeat1] = aux_sym__module_metadata_repeat1,
+  [aux_sym__module_value_repeat1] = aux_sym__module_value_repeat1,
+  [aux_sym__module_block_repeat1] = aux_sym__module_block_repeat1,
+  [aux_sym__module_block_repeat2] = aux_sym__module_block_repeat2,
+  [aux_sym__names_repeat1] = aux_sym__names_repeat1,
   [aux_sym_instruction_repeat1] = aux_sym_instruction_repeat1,
   [aux_sym_operands_repeat1] = aux_sym_operands_repeat1,
   [aux_sym__literal_repeat1] = aux_sym__literal_repeat1,
@@ -254,7 +520,95 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [anon_sym_HloModule] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_COMMA] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_LF] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FileNames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FunctionNames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FileLocations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_LBRACE] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_file_name_id] = {
+    .visible = true,
+    .named = false,
+  },
   [anon_sym_EQ] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_function_name_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_line] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_end_line] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_column] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_end_column] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_RBRACE] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_StackFrames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_file_location_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_parent_frame_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_DASH_GT] = {
+    .visible = true,
+    .named = false,
+  },
+  [sym_entry] = {
+    .visible = true,
+    .named = true,
+  },
+  [anon_sym_LPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_RPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_COLON] = {
     .visible = true,
     .named = false,
   },
@@ -266,21 +620,73 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [anon_sym_COMMA] = {
+  [anon_sym_POUND] = {
+    .visible = true,
+    .named = false,
+  },
+  [sym__module_literal] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_array_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [anon_sym_b_LPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_metadata] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_calls] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_to_apply] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_body] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_condition] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_select] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_scatter] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_branch_computations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_called_computations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_true_computation] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_false_computation] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_control_DASHpredecessors] = {
     .visible = true,
     .named = false,
   },
   [sym_root] = {
     .visible = true,
     .named = true,
-  },
-  [anon_sym_LPAREN] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_RPAREN] = {
-    .visible = true,
-    .named = false,
   },
   [anon_sym_LBRACK] = {
     .visible = true,
@@ -303,18 +709,6 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .named = false,
   },
   [anon_sym_LPAREN2] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_LBRACE] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_COLON] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_RBRACE] = {
     .visible = true,
     .named = false,
   },
@@ -346,7 +740,7 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = false,
   },
-  [anon_sym_POUND] = {
+  [anon_sym_POUND2] = {
     .visible = true,
     .named = false,
   },
@@ -362,10 +756,6 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [anon_sym_metadata] = {
-    .visible = true,
-    .named = false,
-  },
   [anon_sym_DQUOTE] = {
     .visible = true,
     .named = false,
@@ -378,7 +768,15 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
+  [sym__operand_name] = {
+    .visible = true,
+    .named = true,
+  },
   [sym__reference] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_name] = {
     .visible = true,
     .named = true,
   },
@@ -402,11 +800,151 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [sym_comment] = {
+  [sym__string] = {
     .visible = true,
     .named = true,
   },
+  [sym__plain_value] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__plain_text] = {
+    .visible = false,
+    .named = true,
+  },
+  [aux_sym_comment_token1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_comment_token2] = {
+    .visible = false,
+    .named = false,
+  },
   [sym_source_file] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_module] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_module_header] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_part] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym_file_names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_name] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_function_names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_function_name] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_locations] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_location] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_stack_frames] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_stack_frame] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__other_number] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym_computation] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_parameters] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_parameter] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_instruction] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_operands] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_operand] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_shape] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__module_tuple_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_buffer_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_attribute] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__module_metadata] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_metadata_field] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__calling_attribute] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__plain_attribute] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_value] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_block] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__called] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__calling_key] = {
     .visible = true,
     .named = true,
   },
@@ -498,6 +1036,78 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [sym_comment] = {
+    .visible = true,
+    .named = true,
+  },
+  [aux_sym_module_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_module_header_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_function_names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_locations_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_location_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_stack_frames_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_stack_frame_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_computation_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_parameters_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_operands_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_tuple_shape_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_metadata_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_value_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat2] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
   [aux_sym_instruction_repeat1] = {
     .visible = false,
     .named = false,
@@ -549,46 +1159,68 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
 };
 
 enum ts_field_identifiers {
-  field_dimension = 1,
-  field_dimension_level_types = 2,
-  field_dimensions = 3,
-  field_dynamic_shape_metadata_prefix_bytes = 4,
-  field_element = 5,
-  field_element_bits = 6,
-  field_index_type = 7,
-  field_layout = 8,
-  field_memory_space = 9,
-  field_minor_to_major = 10,
-  field_name = 11,
-  field_opcode = 12,
-  field_operands = 13,
-  field_physical_shape = 14,
-  field_pointer_type = 15,
-  field_shape = 16,
-  field_split = 17,
-  field_tail_padding_alignment = 18,
-  field_tile = 19,
-  field_type = 20,
-  field_value = 21,
+  field_column = 1,
+  field_dimension = 2,
+  field_dimension_level_types = 3,
+  field_dimensions = 4,
+  field_dynamic_shape_metadata_prefix_bytes = 5,
+  field_element = 6,
+  field_element_bits = 7,
+  field_end_column = 8,
+  field_end_line = 9,
+  field_file_location_id = 10,
+  field_file_name_id = 11,
+  field_function_name_id = 12,
+  field_id = 13,
+  field_index_type = 14,
+  field_layout = 15,
+  field_line = 16,
+  field_memory_space = 17,
+  field_minor_to_major = 18,
+  field_name = 19,
+  field_opcode = 20,
+  field_operands = 21,
+  field_parameters = 22,
+  field_parent_frame_id = 23,
+  field_physical_shape = 24,
+  field_pointer_type = 25,
+  field_result = 26,
+  field_shape = 27,
+  field_split = 28,
+  field_tail_padding_alignment = 29,
+  field_tile = 30,
+  field_type = 31,
+  field_value = 32,
 };
 
 static const char * const ts_field_names[] = {
   [0] = NULL,
+  [field_column] = "column",
   [field_dimension] = "dimension",
   [field_dimension_level_types] = "dimension_level_types",
   [field_dimensions] = "dimensions",
   [field_dynamic_shape_metadata_prefix_bytes] = "dynamic_shape_metadata_prefix_bytes",
   [field_element] = "element",
   [field_element_bits] = "element_bits",
+  [field_end_column] = "end_column",
+  [field_end_line] = "end_line",
+  [field_file_location_id] = "file_location_id",
+  [field_file_name_id] = "file_name_id",
+  [field_function_name_id] = "function_name_id",
+  [field_id] = "id",
   [field_index_type] = "index_type",
   [field_layout] = "layout",
+  [field_line] = "line",
   [field_memory_space] = "memory_space",
   [field_minor_to_major] = "minor_to_major",
   [field_name] = "name",
   [field_opcode] = "opcode",
   [field_operands] = "operands",
+  [field_parameters] = "parameters",
+  [field_parent_frame_id] = "parent_frame_id",
   [field_physical_shape] = "physical_shape",
   [field_pointer_type] = "pointer_type",
+  [field_result] = "result",
   [field_shape] = "shape",
   [field_split] = "split",
   [field_tail_padding_alignment] = "tail_padding_alignment",
@@ -598,58 +1230,135 @@ static const char * const ts_field_names[] = {
 };
 
 static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
-  [1] = {.index = 0, .length = 2},
-  [2] = {.index = 2, .length = 1},
-  [3] = {.index = 3, .length = 3},
-  [4] = {.index = 6, .length = 2},
-  [5] = {.index = 8, .length = 2},
-  [6] = {.index = 10, .length = 1},
-  [7] = {.index = 11, .length = 10},
-  [8] = {.index = 21, .length = 1},
-  [9] = {.index = 22, .length = 4},
-  [10] = {.index = 26, .length = 4},
-  [11] = {.index = 30, .length = 1},
-  [12] = {.index = 31, .length = 1},
-  [13] = {.index = 32, .length = 1},
-  [14] = {.index = 33, .length = 1},
-  [15] = {.index = 34, .length = 10},
-  [16] = {.index = 44, .length = 20},
-  [17] = {.index = 64, .length = 1},
-  [18] = {.index = 65, .length = 2},
-  [19] = {.index = 67, .length = 2},
-  [20] = {.index = 69, .length = 11},
-  [21] = {.index = 80, .length = 2},
-  [22] = {.index = 82, .length = 1},
-  [23] = {.index = 83, .length = 1},
-  [24] = {.index = 84, .length = 1},
-  [25] = {.index = 85, .length = 1},
-  [26] = {.index = 86, .length = 1},
-  [27] = {.index = 87, .length = 1},
-  [28] = {.index = 88, .length = 1},
-  [29] = {.index = 89, .length = 1},
-  [30] = {.index = 90, .length = 1},
-  [31] = {.index = 91, .length = 2},
+  [1] = {.index = 0, .length = 1},
+  [2] = {.index = 1, .length = 2},
+  [3] = {.index = 3, .length = 2},
+  [4] = {.index = 5, .length = 1},
+  [5] = {.index = 6, .length = 3},
+  [6] = {.index = 9, .length = 1},
+  [7] = {.index = 10, .length = 2},
+  [8] = {.index = 12, .length = 1},
+  [9] = {.index = 13, .length = 2},
+  [10] = {.index = 15, .length = 2},
+  [11] = {.index = 17, .length = 1},
+  [12] = {.index = 18, .length = 4},
+  [13] = {.index = 22, .length = 1},
+  [14] = {.index = 23, .length = 1},
+  [15] = {.index = 24, .length = 7},
+  [16] = {.index = 31, .length = 12},
+  [17] = {.index = 43, .length = 3},
+  [18] = {.index = 46, .length = 4},
+  [19] = {.index = 50, .length = 10},
+  [20] = {.index = 60, .length = 1},
+  [21] = {.index = 61, .length = 4},
+  [22] = {.index = 65, .length = 2},
+  [23] = {.index = 67, .length = 2},
+  [24] = {.index = 69, .length = 1},
+  [25] = {.index = 70, .length = 1},
+  [26] = {.index = 71, .length = 1},
+  [27] = {.index = 72, .length = 1},
+  [28] = {.index = 73, .length = 1},
+  [29] = {.index = 74, .length = 1},
+  [30] = {.index = 75, .length = 1},
+  [31] = {.index = 76, .length = 1},
+  [32] = {.index = 77, .length = 4},
+  [33] = {.index = 81, .length = 1},
+  [34] = {.index = 82, .length = 1},
+  [35] = {.index = 83, .length = 1},
+  [36] = {.index = 84, .length = 1},
+  [37] = {.index = 85, .length = 10},
+  [38] = {.index = 95, .length = 20},
+  [39] = {.index = 115, .length = 1},
+  [40] = {.index = 116, .length = 3},
+  [41] = {.index = 119, .length = 3},
+  [42] = {.index = 122, .length = 2},
+  [43] = {.index = 124, .length = 2},
+  [44] = {.index = 126, .length = 11},
+  [45] = {.index = 137, .length = 2},
+  [46] = {.index = 139, .length = 1},
+  [47] = {.index = 140, .length = 1},
+  [48] = {.index = 141, .length = 1},
+  [49] = {.index = 142, .length = 1},
+  [50] = {.index = 143, .length = 1},
+  [51] = {.index = 144, .length = 1},
+  [52] = {.index = 145, .length = 1},
+  [53] = {.index = 146, .length = 1},
+  [54] = {.index = 147, .length = 1},
+  [55] = {.index = 148, .length = 3},
+  [56] = {.index = 151, .length = 2},
+  [57] = {.index = 153, .length = 3},
 };
 
 static const TSFieldMapEntry ts_field_map_entries[] = {
   [0] =
+    {field_name, 1},
+  [1] =
     {field_dimensions, 1},
     {field_type, 0},
-  [2] =
-    {field_element, 1},
   [3] =
+    {field_id, 0},
+    {field_name, 1},
+  [5] =
+    {field_element, 1},
+  [6] =
     {field_dimensions, 1},
     {field_layout, 2},
     {field_type, 0},
-  [6] =
+  [9] =
+    {field_name, 0},
+  [10] =
+    {field_name, 0, .inherited = true},
+    {field_value, 0, .inherited = true},
+  [12] =
+    {field_id, 0},
+  [13] =
     {field_element, 1},
     {field_element, 2, .inherited = true},
-  [8] =
+  [15] =
     {field_element, 0, .inherited = true},
     {field_element, 1, .inherited = true},
-  [10] =
+  [17] =
     {field_shape, 2},
-  [11] =
+  [18] =
+    {field_name, 0, .inherited = true},
+    {field_opcode, 0, .inherited = true},
+    {field_operands, 0, .inherited = true},
+    {field_shape, 0, .inherited = true},
+  [22] =
+    {field_element, 0, .inherited = true},
+  [23] =
+    {field_shape, 0, .inherited = true},
+  [24] =
+    {field_column, 2, .inherited = true},
+    {field_end_column, 2, .inherited = true},
+    {field_end_line, 2, .inherited = true},
+    {field_file_name_id, 2, .inherited = true},
+    {field_function_name_id, 2, .inherited = true},
+    {field_id, 0},
+    {field_line, 2, .inherited = true},
+  [31] =
+    {field_column, 0, .inherited = true},
+    {field_column, 1, .inherited = true},
+    {field_end_column, 0, .inherited = true},
+    {field_end_column, 1, .inherited = true},
+    {field_end_line, 0, .inherited = true},
+    {field_end_line, 1, .inherited = true},
+    {field_file_name_id, 0, .inherited = true},
+    {field_file_name_id, 1, .inherited = true},
+    {field_function_name_id, 0, .inherited = true},
+    {field_function_name_id, 1, .inherited = true},
+    {field_line, 0, .inherited = true},
+    {field_line, 1, .inherited = true},
+  [43] =
+    {field_file_location_id, 2, .inherited = true},
+    {field_id, 0},
+    {field_parent_frame_id, 2, .inherited = true},
+  [46] =
+    {field_file_location_id, 0, .inherited = true},
+    {field_file_location_id, 1, .inherited = true},
+    {field_parent_frame_id, 0, .inherited = true},
+    {field_parent_frame_id, 1, .inherited = true},
+  [50] =
     {field_dimension_level_types, 0, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 0, .inherited = true},
     {field_element_bits, 0, .inherited = true},
@@ -660,27 +1369,49 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 0, .inherited = true},
     {field_tail_padding_alignment, 0, .inherited = true},
     {field_tile, 0, .inherited = true},
-  [21] =
+  [60] =
     {field_minor_to_major, 1},
-  [22] =
+  [61] =
     {field_name, 0},
     {field_opcode, 3},
     {field_operands, 4},
     {field_shape, 2},
-  [26] =
+  [65] =
+    {field_name, 0},
+    {field_shape, 2},
+  [67] =
+    {field_name, 0},
+    {field_value, 2},
+  [69] =
+    {field_file_name_id, 2},
+  [70] =
+    {field_function_name_id, 2},
+  [71] =
+    {field_line, 2},
+  [72] =
+    {field_end_line, 2},
+  [73] =
+    {field_column, 2},
+  [74] =
+    {field_end_column, 2},
+  [75] =
+    {field_file_location_id, 2},
+  [76] =
+    {field_parent_frame_id, 2},
+  [77] =
     {field_name, 1},
     {field_opcode, 4},
     {field_operands, 5},
     {field_shape, 3},
-  [30] =
+  [81] =
     {field_tile, 0},
-  [31] =
+  [82] =
     {field_tile, 1, .inherited = true},
-  [32] =
+  [83] =
     {field_split, 0},
-  [33] =
+  [84] =
     {field_split, 1, .inherited = true},
-  [34] =
+  [85] =
     {field_dimension_level_types, 2, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 2, .inherited = true},
     {field_element_bits, 2, .inherited = true},
@@ -691,7 +1422,7 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 2, .inherited = true},
     {field_tail_padding_alignment, 2, .inherited = true},
     {field_tile, 2, .inherited = true},
-  [44] =
+  [95] =
     {field_dimension_level_types, 0, .inherited = true},
     {field_dimension_level_types, 1, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 0, .inherited = true},
@@ -712,15 +1443,23 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_tail_padding_alignment, 1, .inherited = true},
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
-  [64] =
+  [115] =
+    {field_shape, 1},
+  [116] =
     {field_name, 0},
-  [65] =
+    {field_parameters, 1},
+    {field_result, 3},
+  [119] =
+    {field_name, 1},
+    {field_parameters, 2},
+    {field_result, 4},
+  [122] =
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
-  [67] =
+  [124] =
     {field_split, 0, .inherited = true},
     {field_split, 1, .inherited = true},
-  [69] =
+  [126] =
     {field_dimension_level_types, 3, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 3, .inherited = true},
     {field_element_bits, 3, .inherited = true},
@@ -732,30 +1471,38 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 3, .inherited = true},
     {field_tail_padding_alignment, 3, .inherited = true},
     {field_tile, 3, .inherited = true},
-  [80] =
+  [137] =
     {field_name, 1},
     {field_shape, 0},
-  [82] =
+  [139] =
     {field_memory_space, 2},
-  [83] =
+  [140] =
     {field_element_bits, 2},
-  [84] =
+  [141] =
     {field_tail_padding_alignment, 2},
-  [85] =
+  [142] =
     {field_dynamic_shape_metadata_prefix_bytes, 2},
-  [86] =
+  [143] =
     {field_physical_shape, 2},
-  [87] =
+  [144] =
     {field_index_type, 2},
-  [88] =
+  [145] =
     {field_pointer_type, 2},
-  [89] =
+  [146] =
     {field_dimension_level_types, 2},
-  [90] =
+  [147] =
     {field_dimension, 1},
-  [91] =
+  [148] =
+    {field_element, 1, .inherited = true},
+    {field_name, 1, .inherited = true},
+    {field_shape, 1, .inherited = true},
+  [151] =
+    {field_element, 2},
     {field_name, 0},
-    {field_value, 2},
+  [153] =
+    {field_element, 3},
+    {field_name, 1},
+    {field_shape, 0},
 };
 
 static const TSSymbol ts_alias_sequences[PRODUCTION_ID_COUNT][MAX_ALIAS_SEQUENCE_LENGTH] = {
@@ -770,7 +1517,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [0] = 0,
   [1] = 1,
   [2] = 2,
-  [3] = 3,
+  [3] = 2,
   [4] = 4,
   [5] = 5,
   [6] = 6,
@@ -783,25 +1530,25 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [13] = 13,
   [14] = 14,
   [15] = 15,
-  [16] = 3,
-  [17] = 8,
+  [16] = 16,
+  [17] = 17,
   [18] = 18,
-  [19] = 12,
-  [20] = 11,
-  [21] = 14,
-  [22] = 15,
-  [23] = 23,
-  [24] = 24,
-  [25] = 25,
-  [26] = 26,
-  [27] = 27,
+  [19] = 19,
+  [20] = 7,
+  [21] = 21,
+  [22] = 22,
+  [23] = 11,
+  [24] = 12,
+  [25] = 13,
+  [26] = 18,
+  [27] = 19,
   [28] = 28,
-  [29] = 29,
-  [30] = 24,
-  [31] = 27,
-  [32] = 25,
-  [33] = 28,
-  [34] = 34,
+  [29] = 11,
+  [30] = 12,
+  [31] = 13,
+  [32] = 18,
+  [33] = 19,
+  [34] = 7,
   [35] = 35,
   [36] = 36,
   [37] = 37,
@@ -815,15 +1562,15 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [45] = 45,
   [46] = 46,
   [47] = 47,
-  [48] = 48,
+  [48] = 35,
   [49] = 49,
   [50] = 50,
-  [51] = 51,
-  [52] = 52,
-  [53] = 53,
+  [51] = 36,
+  [52] = 37,
+  [53] = 38,
   [54] = 54,
   [55] = 55,
-  [56] = 55,
+  [56] = 56,
   [57] = 57,
   [58] = 58,
   [59] = 59,
@@ -832,7 +1579,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [62] = 62,
   [63] = 63,
   [64] = 64,
-  [65] = 62,
+  [65] = 65,
   [66] = 66,
   [67] = 67,
   [68] = 68,
@@ -847,7 +1594,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [77] = 77,
   [78] = 78,
   [79] = 79,
-  [80] = 79,
+  [80] = 80,
   [81] = 81,
   [82] = 82,
   [83] = 83,
@@ -857,10 +1604,10 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [87] = 87,
   [88] = 88,
   [89] = 89,
-  [90] = 88,
-  [91] = 91,
-  [92] = 91,
-  [93] = 93,
+  [90] = 90,
+  [91] = 42,
+  [92] = 44,
+  [93] = 46,
   [94] = 94,
   [95] = 95,
   [96] = 96,
@@ -882,19 +1629,19 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [112] = 112,
   [113] = 113,
   [114] = 114,
-  [115] = 54,
-  [116] = 96,
-  [117] = 104,
+  [115] = 115,
+  [116] = 116,
+  [117] = 117,
   [118] = 118,
-  [119] = 118,
+  [119] = 119,
   [120] = 120,
   [121] = 121,
   [122] = 122,
   [123] = 123,
   [124] = 124,
-  [125] = 125,
+  [125] = 5,
   [126] = 126,
-  [127] = 127,
+  [127] = 6,
   [128] = 128,
   [129] = 129,
   [130] = 130,
@@ -906,22 +1653,22 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [136] = 136,
   [137] = 137,
   [138] = 138,
-  [139] = 64,
-  [140] = 59,
-  [141] = 60,
-  [142] = 4,
-  [143] = 18,
+  [139] = 139,
+  [140] = 140,
+  [141] = 141,
+  [142] = 130,
+  [143] = 143,
   [144] = 144,
-  [145] = 129,
+  [145] = 145,
   [146] = 146,
   [147] = 147,
   [148] = 148,
   [149] = 149,
-  [150] = 148,
+  [150] = 150,
   [151] = 151,
   [152] = 152,
   [153] = 153,
-  [154] = 154,
+  [154] = 149,
   [155] = 155,
   [156] = 156,
   [157] = 157,
@@ -931,28 +1678,28 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [161] = 161,
   [162] = 162,
   [163] = 163,
-  [164] = 164,
-  [165] = 71,
+  [164] = 150,
+  [165] = 165,
   [166] = 166,
-  [167] = 72,
+  [167] = 167,
   [168] = 168,
-  [169] = 76,
-  [170] = 68,
-  [171] = 69,
+  [169] = 169,
+  [170] = 170,
+  [171] = 171,
   [172] = 172,
-  [173] = 67,
-  [174] = 174,
-  [175] = 70,
-  [176] = 74,
-  [177] = 177,
-  [178] = 75,
-  [179] = 73,
+  [173] = 173,
+  [174] = 172,
+  [175] = 173,
+  [176] = 149,
+  [177] = 149,
+  [178] = 178,
+  [179] = 179,
   [180] = 180,
   [181] = 181,
   [182] = 182,
   [183] = 183,
   [184] = 184,
-  [185] = 185,
+  [185] = 179,
   [186] = 186,
   [187] = 187,
   [188] = 188,
@@ -965,13 +1712,301 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [195] = 195,
   [196] = 196,
   [197] = 197,
-  [198] = 187,
+  [198] = 198,
   [199] = 199,
   [200] = 200,
   [201] = 201,
-  [202] = 202,
-  [203] = 162,
-  [204] = 77,
+  [202] = 39,
+  [203] = 43,
+  [204] = 45,
+  [205] = 47,
+  [206] = 206,
+  [207] = 207,
+  [208] = 208,
+  [209] = 192,
+  [210] = 210,
+  [211] = 179,
+  [212] = 212,
+  [213] = 213,
+  [214] = 214,
+  [215] = 179,
+  [216] = 216,
+  [217] = 217,
+  [218] = 218,
+  [219] = 219,
+  [220] = 220,
+  [221] = 221,
+  [222] = 222,
+  [223] = 221,
+  [224] = 224,
+  [225] = 225,
+  [226] = 226,
+  [227] = 227,
+  [228] = 228,
+  [229] = 229,
+  [230] = 230,
+  [231] = 231,
+  [232] = 232,
+  [233] = 233,
+  [234] = 234,
+  [235] = 235,
+  [236] = 236,
+  [237] = 237,
+  [238] = 238,
+  [239] = 239,
+  [240] = 240,
+  [241] = 238,
+  [242] = 242,
+  [243] = 139,
+  [244] = 244,
+  [245] = 43,
+  [246] = 246,
+  [247] = 247,
+  [248] = 45,
+  [249] = 249,
+  [250] = 250,
+  [251] = 47,
+  [252] = 252,
+  [253] = 253,
+  [254] = 254,
+  [255] = 255,
+  [256] = 256,
+  [257] = 257,
+  [258] = 258,
+  [259] = 259,
+  [260] = 260,
+  [261] = 261,
+  [262] = 262,
+  [263] = 263,
+  [264] = 264,
+  [265] = 265,
+  [266] = 266,
+  [267] = 267,
+  [268] = 268,
+  [269] = 269,
+  [270] = 270,
+  [271] = 271,
+  [272] = 272,
+  [273] = 273,
+  [274] = 129,
+  [275] = 275,
+  [276] = 276,
+  [277] = 277,
+  [278] = 278,
+  [279] = 279,
+  [280] = 280,
+  [281] = 281,
+  [282] = 282,
+  [283] = 283,
+  [284] = 284,
+  [285] = 285,
+  [286] = 286,
+  [287] = 275,
+  [288] = 288,
+  [289] = 282,
+  [290] = 290,
+  [291] = 291,
+  [292] = 255,
+  [293] = 293,
+  [294] = 294,
+  [295] = 295,
+  [296] = 296,
+  [297] = 297,
+  [298] = 298,
+  [299] = 299,
+  [300] = 300,
+  [301] = 280,
+  [302] = 291,
+  [303] = 303,
+  [304] = 304,
+  [305] = 102,
+  [306] = 279,
+  [307] = 307,
+  [308] = 308,
+  [309] = 291,
+  [310] = 310,
+  [311] = 279,
+  [312] = 296,
+  [313] = 291,
+  [314] = 314,
+  [315] = 279,
+  [316] = 316,
+  [317] = 317,
+  [318] = 273,
+  [319] = 319,
+  [320] = 320,
+  [321] = 321,
+  [322] = 322,
+  [323] = 323,
+  [324] = 324,
+  [325] = 325,
+  [326] = 326,
+  [327] = 327,
+  [328] = 328,
+  [329] = 329,
+  [330] = 330,
+  [331] = 331,
+  [332] = 332,
+  [333] = 333,
+  [334] = 334,
+  [335] = 335,
+  [336] = 336,
+  [337] = 337,
+  [338] = 338,
+  [339] = 339,
+  [340] = 340,
+  [341] = 341,
+  [342] = 342,
+  [343] = 343,
+  [344] = 344,
+  [345] = 345,
+  [346] = 346,
+  [347] = 347,
+  [348] = 348,
+  [349] = 349,
+  [350] = 157,
+  [351] = 168,
+  [352] = 151,
+  [353] = 353,
+  [354] = 354,
+  [355] = 355,
+  [356] = 43,
+  [357] = 44,
+  [358] = 45,
+  [359] = 46,
+  [360] = 47,
+  [361] = 361,
+  [362] = 362,
+  [363] = 363,
+  [364] = 340,
+  [365] = 365,
+  [366] = 366,
+  [367] = 367,
+  [368] = 368,
+  [369] = 361,
+  [370] = 370,
+  [371] = 371,
+  [372] = 372,
+  [373] = 373,
+  [374] = 374,
+  [375] = 375,
+  [376] = 376,
+  [377] = 377,
+  [378] = 378,
+  [379] = 379,
+  [380] = 380,
+  [381] = 381,
+  [382] = 382,
+  [383] = 383,
+  [384] = 384,
+  [385] = 385,
+  [386] = 386,
+  [387] = 387,
+  [388] = 388,
+  [389] = 389,
+  [390] = 390,
+  [391] = 391,
+  [392] = 392,
+  [393] = 393,
+  [394] = 394,
+  [395] = 217,
+  [396] = 188,
+  [397] = 397,
+  [398] = 196,
+  [399] = 399,
+  [400] = 213,
+  [401] = 194,
+  [402] = 195,
+  [403] = 403,
+  [404] = 198,
+  [405] = 208,
+  [406] = 210,
+  [407] = 212,
+  [408] = 408,
+  [409] = 199,
+  [410] = 197,
+  [411] = 214,
+  [412] = 412,
+  [413] = 413,
+  [414] = 414,
+  [415] = 216,
+  [416] = 180,
+  [417] = 417,
+  [418] = 182,
+  [419] = 183,
+  [420] = 420,
+  [421] = 421,
+  [422] = 187,
+  [423] = 423,
+  [424] = 189,
+  [425] = 425,
+  [426] = 426,
+  [427] = 427,
+  [428] = 428,
+  [429] = 429,
+  [430] = 430,
+  [431] = 431,
+  [432] = 432,
+  [433] = 433,
+  [434] = 434,
+  [435] = 435,
+  [436] = 436,
+  [437] = 437,
+  [438] = 438,
+  [439] = 439,
+  [440] = 440,
+  [441] = 441,
+  [442] = 442,
+  [443] = 443,
+  [444] = 444,
+  [445] = 445,
+  [446] = 446,
+  [447] = 447,
+  [448] = 403,
+  [449] = 449,
+  [450] = 450,
+  [451] = 451,
+  [452] = 399,
+  [453] = 453,
+  [454] = 454,
+  [455] = 455,
+  [456] = 456,
+  [457] = 457,
+  [458] = 458,
+  [459] = 459,
+  [460] = 460,
+  [461] = 461,
+  [462] = 462,
+  [463] = 463,
+  [464] = 464,
+  [465] = 465,
+  [466] = 440,
+  [467] = 467,
+  [468] = 468,
+  [469] = 469,
+  [470] = 470,
+  [471] = 471,
+  [472] = 472,
+  [473] = 473,
+  [474] = 474,
+  [475] = 475,
+  [476] = 476,
+  [477] = 477,
+  [478] = 478,
+  [479] = 479,
+  [480] = 378,
+  [481] = 479,
+  [482] = 482,
+  [483] = 412,
+  [484] = 484,
+  [485] = 485,
+  [486] = 486,
+  [487] = 487,
+};
+
+static const TSCharacterRange sym__module_array_shape_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '<'}, {'>', 'z'}, {'|', 0x17e}, {0x180, 0x2129},
+  {0x212b, 0x10ffff},
 };
 
 static const TSCharacterRange sym_name_character_set_1[] = {
@@ -979,328 +2014,1415 @@ static const TSCharacterRange sym_name_character_set_1[] = {
   {'\\', '\\'}, {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
 };
 
+static const TSCharacterRange sym__operand_name_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'$', '$'}, {'&', '\''}, {'*', '+'}, {'-', '<'}, {'>', 'Z'},
+  {'\\', '\\'}, {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__string_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '['}, {']', '|'}, {'~', 0x17e}, {0x180, 0x2129},
+  {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_value_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '('}, {'*', '+'}, {'-', '<'}, {'>', '\\'},
+  {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_value_character_set_2[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '('}, {'*', '+'}, {'-', '\\'}, {'^', 'z'},
+  {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_text_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129},
+  {0x212b, 0x10ffff},
+};
+
 static bool ts_lex(TSLexer *lexer, TSStateId state) {
   START_LEXER();
   eof = lexer->eof(lexer);
   switch (state) {
     case 0:
-      if (eof) ADVANCE(21);
+      if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 62,
-        '#', 55,
-        '%', 14,
-        '(', 37,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '-', 13,
-        '/', 6,
-        ':', 39,
-        '<', 12,
-        '=', 22,
-        '?', 34,
-        'D', 58,
-        'E', 46,
-        'L', 48,
-        'M', 52,
-        'P', 54,
-        'R', 74,
-        'S', 43,
-        'T', 42,
-        '[', 31,
-        ']', 32,
-        'b', 35,
-        'c', 103,
-        'm', 87,
-        'o', 106,
-        'p', 76,
-        't', 104,
-        '{', 38,
-        '}', 40,
-        'f', 121,
-        's', 121,
-        'u', 121,
+        '"', 164,
+        '#', 108,
+        '%', 54,
+        '(', 144,
+        ')', 102,
+        '*', 160,
+        ',', 69,
+        '-', 45,
+        '/', 31,
+        ':', 103,
+        '<', 44,
+        '=', 80,
+        '?', 141,
+        'D', 162,
+        'E', 150,
+        'F', 325,
+        'H', 344,
+        'L', 152,
+        'M', 156,
+        'P', 158,
+        'R', 223,
+        'S', 147,
+        'T', 146,
+        '[', 138,
+        ']', 139,
+        'b', 142,
+        'c', 242,
+        'e', 380,
+        'f', 249,
+        'l', 329,
+        'm', 295,
+        'o', 414,
+        'p', 243,
+        's', 271,
+        't', 392,
+        'u', 479,
+        '{', 77,
+        '}', 91,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          lookahead == ' ') SKIP(61);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       END_STATE();
     case 1:
-      if (lookahead == '"') ADVANCE(157);
-      if (lookahead == '\\') ADVANCE(16);
+      if (lookahead == '\n') ADVANCE(32);
+      if (lookahead == '(') ADVANCE(29);
+      if (lookahead == ')') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(18);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 2:
-      if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '(') ADVANCE(29);
-      if (lookahead == '/') ADVANCE(152);
-      if (lookahead == '[') ADVANCE(31);
-      if (lookahead == '{') ADVANCE(38);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(2);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '\n') ADVANCE(32);
+      if (lookahead == '(') ADVANCE(3);
+      if (lookahead == ')') ADVANCE(731);
+      if (lookahead == '*') ADVANCE(20);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(2);
       END_STATE();
     case 3:
-      ADVANCE_MAP(
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '/', 6,
-        'b', 36,
-        'o', 107,
-        'p', 111,
-        't', 105,
-        'c', 122,
-        'f', 122,
-        's', 122,
-        'u', 122,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(3);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+      if (lookahead == '\n') ADVANCE(32);
+      if (lookahead == '(') ADVANCE(1);
+      if (lookahead == ')') ADVANCE(2);
+      if (lookahead == '*') ADVANCE(22);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(3);
       END_STATE();
     case 4:
-      if (lookahead == '%') ADVANCE(14);
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == '{') ADVANCE(38);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(4);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+      if (lookahead == '\n') ADVANCE(32);
+      if (lookahead == '*') ADVANCE(41);
+      if (lookahead == '[') ADVANCE(33);
+      if (lookahead == ']') ADVANCE(731);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(4);
       END_STATE();
     case 5:
-      if (lookahead == '(') ADVANCE(37);
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == 'm') ADVANCE(147);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(8);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+      if (lookahead == '\n') ADVANCE(56);
+      if (lookahead == '"') ADVANCE(725);
+      if (lookahead == '\\') ADVANCE(57);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(5);
       END_STATE();
     case 6:
-      if (lookahead == '*') ADVANCE(7);
+      ADVANCE_MAP(
+        '\n', 70,
+        '"', 5,
+        '%', 55,
+        '(', 21,
+        ',', 69,
+        '/', 726,
+        '<', 729,
+        '[', 46,
+        '{', 77,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(6);
+      if (lookahead != 0 &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != '<' &&
+          lookahead != '=' &&
+          lookahead != ']' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(728);
       END_STATE();
     case 7:
-      if (lookahead == '*') ADVANCE(11);
+      if (lookahead == '"') ADVANCE(724);
+      if (lookahead == '\\') ADVANCE(58);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(7);
       END_STATE();
     case 8:
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == 'm') ADVANCE(147);
+      if (lookahead == '"') ADVANCE(7);
+      if (lookahead == '(') ADVANCE(101);
+      if (lookahead == '/') ADVANCE(718);
+      if (lookahead == '[') ADVANCE(138);
+      if (lookahead == '{') ADVANCE(77);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(8);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(723);
       END_STATE();
     case 9:
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == '}') ADVANCE(40);
+      if (lookahead == '"') ADVANCE(5);
+      if (lookahead == '%') ADVANCE(55);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(726);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '{') ADVANCE(77);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(9);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
     case 10:
-      if (lookahead == '/') ADVANCE(6);
+      if (lookahead == '"') ADVANCE(5);
+      if (lookahead == '%') ADVANCE(55);
+      if (lookahead == '/') ADVANCE(734);
+      if (lookahead == '{') ADVANCE(77);
+      if (lookahead == '}') ADVANCE(91);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(10);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(738);
+      END_STATE();
+    case 11:
+      if (lookahead == '"') ADVANCE(5);
+      if (lookahead == '/') ADVANCE(718);
+      if (lookahead == '{') ADVANCE(77);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(11);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
+      END_STATE();
+    case 12:
+      ADVANCE_MAP(
+        '%', 54,
+        '(', 101,
+        ')', 102,
+        '/', 31,
+        'b', 143,
+        'o', 418,
+        'p', 430,
+        't', 395,
+        'c', 480,
+        'f', 480,
+        's', 480,
+        'u', 480,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(12);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 13:
+      if (lookahead == '%') ADVANCE(54);
+      if (lookahead == ')') ADVANCE(102);
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == '{') ADVANCE(77);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(13);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 14:
+      if (lookahead == '%') ADVANCE(54);
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'R') ADVANCE(223);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(14);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 15:
+      ADVANCE_MAP(
+        '%', 53,
+        '(', 101,
+        ')', 102,
+        '/', 31,
+        'b', 484,
+        'o', 498,
+        'p', 500,
+        't', 497,
+        'c', 502,
+        'f', 502,
+        's', 502,
+        'u', 502,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(15);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 16:
+      ADVANCE_MAP(
+        '%', 55,
+        '(', 144,
+        '/', 31,
+        'b', 653,
+        'c', 542,
+        'f', 546,
+        'm', 580,
+        's', 561,
+        't', 654,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(17);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 17:
+      ADVANCE_MAP(
+        '%', 55,
+        '/', 31,
+        'b', 653,
+        'c', 542,
+        'f', 546,
+        'm', 580,
+        's', 561,
+        't', 654,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(17);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 18:
+      if (lookahead == '(') ADVANCE(28);
+      if (lookahead == ')') ADVANCE(23);
+      if (lookahead == '/') ADVANCE(740);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(19);
+      END_STATE();
+    case 19:
+      if (lookahead == '(') ADVANCE(28);
+      if (lookahead == ')') ADVANCE(23);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(19);
+      END_STATE();
+    case 20:
+      if (lookahead == '(') ADVANCE(23);
+      if (lookahead == ')') ADVANCE(728);
+      if (lookahead == '/') ADVANCE(741);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 21:
+      if (lookahead == '(') ADVANCE(23);
+      if (lookahead == ')') ADVANCE(728);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 22:
+      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == ')') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(742);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(23);
+      END_STATE();
+    case 23:
+      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == ')') ADVANCE(21);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(23);
+      END_STATE();
+    case 24:
+      if (lookahead == '(') ADVANCE(25);
+      if (lookahead == ')') ADVANCE(109);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(24);
+      END_STATE();
+    case 25:
+      if (lookahead == '(') ADVANCE(26);
+      if (lookahead == ')') ADVANCE(24);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(25);
+      END_STATE();
+    case 26:
+      if (lookahead == '(') ADVANCE(30);
+      if (lookahead == ')') ADVANCE(25);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(26);
+      END_STATE();
+    case 27:
+      if (lookahead == ')') ADVANCE(19);
+      if (lookahead == '/') ADVANCE(743);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(28);
+      END_STATE();
+    case 28:
+      if (lookahead == ')') ADVANCE(19);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(28);
+      END_STATE();
+    case 29:
+      if (lookahead == ')') ADVANCE(1);
+      if (lookahead == '*') ADVANCE(27);
+      if (lookahead == '\n' ||
+          lookahead == '(') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(29);
+      END_STATE();
+    case 30:
+      if (lookahead == ')') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(30);
+      END_STATE();
+    case 31:
+      if (lookahead == '*') ADVANCE(32);
+      if (lookahead == '/') ADVANCE(753);
+      END_STATE();
+    case 32:
+      if (lookahead == '*') ADVANCE(40);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(32);
+      END_STATE();
+    case 33:
+      if (lookahead == '*') ADVANCE(42);
+      if (lookahead == ']') ADVANCE(4);
+      if (lookahead == '\n' ||
+          lookahead == '[') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(33);
+      END_STATE();
+    case 34:
+      if (lookahead == '*') ADVANCE(736);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(34);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(735);
+      END_STATE();
+    case 35:
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'c') ADVANCE(663);
+      if (lookahead == 'e') ADVANCE(643);
+      if (lookahead == 'f') ADVANCE(608);
+      if (lookahead == 'l') ADVANCE(612);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(35);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 36:
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'f') ADVANCE(610);
+      if (lookahead == 'p') ADVANCE(551);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(36);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 37:
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'm') ADVANCE(580);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(37);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 38:
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(38);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 39:
+      if (lookahead == '/') ADVANCE(31);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(39);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(59);
+          lookahead == '~') ADVANCE(163);
       END_STATE();
-    case 11:
-      if (lookahead == '/') ADVANCE(158);
+    case 40:
+      if (lookahead == '/') ADVANCE(739);
       END_STATE();
-    case 12:
-      if (lookahead == '=') ADVANCE(33);
+    case 41:
+      if (lookahead == '/') ADVANCE(744);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == ']') ADVANCE(728);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(46);
       END_STATE();
-    case 13:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
+    case 42:
+      if (lookahead == '/') ADVANCE(745);
+      if (lookahead == ']') ADVANCE(46);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
       END_STATE();
-    case 14:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(125);
+    case 43:
+      if (lookahead == '/') ADVANCE(506);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(43);
+      if (lookahead != 0 &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(510);
       END_STATE();
-    case 15:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(126);
+    case 44:
+      if (lookahead == '=') ADVANCE(140);
       END_STATE();
-    case 16:
+    case 45:
+      if (lookahead == '>') ADVANCE(98);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      END_STATE();
+    case 46:
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == ']') ADVANCE(728);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(46);
+      END_STATE();
+    case 47:
+      if (lookahead == ']') ADVANCE(46);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
+      END_STATE();
+    case 48:
+      if (lookahead == ']') ADVANCE(111);
+      if (lookahead == ',' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          lookahead == '<' ||
+          lookahead == '=' ||
+          lookahead == '?') ADVANCE(48);
+      END_STATE();
+    case 49:
+      if (lookahead == '{') ADVANCE(50);
+      if (lookahead == '}') ADVANCE(110);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(49);
+      END_STATE();
+    case 50:
+      if (lookahead == '}') ADVANCE(49);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(50);
+      END_STATE();
+    case 51:
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(51);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 52:
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      END_STATE();
+    case 53:
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(504);
+      END_STATE();
+    case 54:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(483);
+      END_STATE();
+    case 55:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(505);
+      END_STATE();
+    case 56:
+      if ((!eof && set_contains(sym__string_character_set_1, 9, lookahead))) ADVANCE(5);
+      END_STATE();
+    case 57:
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(5);
+      END_STATE();
+    case 58:
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(1);
+          lookahead != 0x212a) ADVANCE(7);
       END_STATE();
-    case 17:
-      if (eof) ADVANCE(21);
+    case 59:
+      if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 62,
-        '#', 55,
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '-', 13,
-        '/', 6,
-        ':', 39,
-        '<', 12,
-        '=', 22,
-        '?', 34,
-        'D', 58,
-        'E', 46,
-        'L', 48,
-        'M', 52,
-        'P', 54,
-        'R', 74,
-        'S', 43,
-        'T', 42,
-        '[', 31,
-        ']', 32,
-        'b', 35,
-        'c', 103,
-        'm', 87,
-        'o', 106,
-        'p', 76,
-        't', 104,
-        '{', 38,
-        '}', 40,
-        'f', 121,
-        's', 121,
-        'u', 121,
+        '\n', 70,
+        '"', 5,
+        '%', 54,
+        '(', 21,
+        ',', 69,
+        '/', 726,
+        '<', 729,
+        'E', 173,
+        'F', 190,
+        'S', 209,
+        '[', 46,
+        '{', 77,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 18:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '"', 62,
-        '%', 15,
-        '(', 29,
-        ')', 30,
-        ',', 27,
-        '/', 152,
-        '<', 155,
-        '=', 22,
-        '[', 31,
-        ']', 32,
-        '{', 38,
-        '}', 40,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(18);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(156);
-      END_STATE();
-    case 19:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '#', 55,
-        '(', 29,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '/', 6,
-        'D', 57,
-        'E', 45,
-        'L', 47,
-        'M', 51,
-        'P', 53,
-        'S', 44,
-        'T', 41,
-        'c', 135,
-        'p', 127,
-        '{', 38,
-        '}', 40,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(19);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 20:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '/', 6,
-        'R', 74,
-        'b', 36,
-        'o', 107,
-        'p', 111,
-        't', 105,
-        'c', 122,
-        'f', 122,
-        's', 122,
-        'u', 122,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(20);
+          lookahead == ' ') SKIP(59);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if (lookahead != 0 &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != '<' &&
+          lookahead != '=' &&
+          lookahead != ']' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(728);
       END_STATE();
-    case 21:
+    case 60:
+      if (eof) ADVANCE(67);
+      if (lookahead == '\n') ADVANCE(70);
+      if (lookahead == '%') ADVANCE(54);
+      if (lookahead == ',') ADVANCE(69);
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'E') ADVANCE(221);
+      if (lookahead == 'F') ADVANCE(325);
+      if (lookahead == 'S') ADVANCE(444);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(60);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 61:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '"', 164,
+        '#', 159,
+        '%', 54,
+        '(', 101,
+        ')', 102,
+        '*', 160,
+        ',', 69,
+        '-', 45,
+        '/', 31,
+        ':', 103,
+        '<', 44,
+        '=', 80,
+        '?', 141,
+        'D', 162,
+        'E', 150,
+        'F', 325,
+        'H', 344,
+        'L', 152,
+        'M', 156,
+        'P', 158,
+        'R', 223,
+        'S', 147,
+        'T', 146,
+        '[', 138,
+        ']', 139,
+        'b', 142,
+        'c', 242,
+        'e', 380,
+        'f', 249,
+        'l', 329,
+        'm', 295,
+        'o', 414,
+        'p', 243,
+        's', 271,
+        't', 392,
+        'u', 479,
+        '{', 77,
+        '}', 91,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(61);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      END_STATE();
+    case 62:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '"', 164,
+        '%', 55,
+        '(', 101,
+        ')', 102,
+        ',', 69,
+        '/', 718,
+        '<', 721,
+        '=', 80,
+        '[', 138,
+        ']', 139,
+        '{', 77,
+        '}', 91,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(62);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(723);
+      END_STATE();
+    case 63:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '"', 5,
+        '#', 108,
+        '%', 54,
+        '(', 101,
+        ')', 102,
+        ',', 69,
+        '/', 31,
+        '=', 80,
+        'E', 221,
+        'F', 325,
+        'H', 344,
+        'R', 223,
+        'S', 444,
+        'b', 143,
+        'o', 418,
+        'p', 430,
+        't', 395,
+        '{', 77,
+        'c', 480,
+        'f', 480,
+        's', 480,
+        'u', 480,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(64);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 64:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '"', 5,
+        '%', 54,
+        '(', 101,
+        ')', 102,
+        ',', 69,
+        '/', 31,
+        '=', 80,
+        'E', 221,
+        'F', 325,
+        'H', 344,
+        'R', 223,
+        'S', 444,
+        'b', 143,
+        'o', 418,
+        'p', 430,
+        't', 395,
+        '{', 77,
+        'c', 480,
+        'f', 480,
+        's', 480,
+        'u', 480,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(64);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 65:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '#', 159,
+        '(', 101,
+        ')', 102,
+        '*', 160,
+        ',', 69,
+        '/', 31,
+        'D', 161,
+        'E', 149,
+        'L', 151,
+        'M', 155,
+        'P', 157,
+        'S', 148,
+        'T', 145,
+        'c', 519,
+        'p', 511,
+        '{', 77,
+        '}', 91,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(65);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+      END_STATE();
+    case 66:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '%', 54,
+        '(', 24,
+        ',', 69,
+        '-', 52,
+        '/', 31,
+        'E', 221,
+        'F', 325,
+        'S', 444,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(66);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 67:
       ACCEPT_TOKEN(ts_builtin_sym_end);
       END_STATE();
-    case 22:
-      ACCEPT_TOKEN(anon_sym_EQ);
-      END_STATE();
-    case 23:
-      ACCEPT_TOKEN(anon_sym_constant);
+    case 68:
+      ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 24:
-      ACCEPT_TOKEN(anon_sym_constant);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 25:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 26:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 27:
+    case 69:
       ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
-    case 28:
+    case 70:
+      ACCEPT_TOKEN(anon_sym_LF);
+      if (lookahead == '\n') ADVANCE(70);
+      END_STATE();
+    case 71:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 72:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 73:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 74:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 75:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 76:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 77:
+      ACCEPT_TOKEN(anon_sym_LBRACE);
+      END_STATE();
+    case 78:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 79:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 80:
+      ACCEPT_TOKEN(anon_sym_EQ);
+      END_STATE();
+    case 81:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 82:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 83:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 84:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 85:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 86:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 87:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 88:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 89:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 90:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 91:
+      ACCEPT_TOKEN(anon_sym_RBRACE);
+      END_STATE();
+    case 92:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 93:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 94:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 95:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 96:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 97:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 98:
+      ACCEPT_TOKEN(anon_sym_DASH_GT);
+      END_STATE();
+    case 99:
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 100:
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 101:
+      ACCEPT_TOKEN(anon_sym_LPAREN);
+      END_STATE();
+    case 102:
+      ACCEPT_TOKEN(anon_sym_RPAREN);
+      END_STATE();
+    case 103:
+      ACCEPT_TOKEN(anon_sym_COLON);
+      END_STATE();
+    case 104:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 105:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+      END_STATE();
+    case 106:
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 107:
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+      END_STATE();
+    case 108:
+      ACCEPT_TOKEN(anon_sym_POUND);
+      END_STATE();
+    case 109:
+      ACCEPT_TOKEN(sym__module_literal);
+      END_STATE();
+    case 110:
+      ACCEPT_TOKEN(sym__module_array_shape);
+      END_STATE();
+    case 111:
+      ACCEPT_TOKEN(sym__module_array_shape);
+      if (lookahead == '{') ADVANCE(49);
+      END_STATE();
+    case 112:
+      ACCEPT_TOKEN(anon_sym_b_LPAREN);
+      END_STATE();
+    case 113:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 114:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 115:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 116:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 117:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 118:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 119:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 120:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 121:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 122:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 123:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 124:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 125:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 126:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 127:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 128:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 129:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 130:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 131:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 132:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 133:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 134:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 135:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 136:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 137:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1308,64 +3430,51 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 29:
-      ACCEPT_TOKEN(anon_sym_LPAREN);
-      END_STATE();
-    case 30:
-      ACCEPT_TOKEN(anon_sym_RPAREN);
-      END_STATE();
-    case 31:
+    case 138:
       ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
-    case 32:
+    case 139:
       ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
-    case 33:
+    case 140:
       ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
-    case 34:
+    case 141:
       ACCEPT_TOKEN(anon_sym_QMARK);
       END_STATE();
-    case 35:
+    case 142:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(69);
+      if (lookahead == 'f') ADVANCE(214);
+      if (lookahead == 'o') ADVANCE(282);
+      if (lookahead == 'r') ADVANCE(253);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 36:
+    case 143:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(70);
+      if (lookahead == 'f') ADVANCE(215);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 37:
+    case 144:
       ACCEPT_TOKEN(anon_sym_LPAREN2);
       END_STATE();
-    case 38:
-      ACCEPT_TOKEN(anon_sym_LBRACE);
-      END_STATE();
-    case 39:
-      ACCEPT_TOKEN(anon_sym_COLON);
-      END_STATE();
-    case 40:
-      ACCEPT_TOKEN(anon_sym_RBRACE);
-      END_STATE();
-    case 41:
+    case 145:
       ACCEPT_TOKEN(anon_sym_T);
       END_STATE();
-    case 42:
+    case 146:
       ACCEPT_TOKEN(anon_sym_T);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1373,40 +3482,42 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 43:
+    case 147:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(50);
+      if (lookahead == 'C') ADVANCE(154);
+      if (lookahead == 't') ADVANCE(251);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 44:
+    case 148:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(49);
+      if (lookahead == 'C') ADVANCE(153);
       END_STATE();
-    case 45:
+    case 149:
       ACCEPT_TOKEN(anon_sym_E);
       END_STATE();
-    case 46:
+    case 150:
       ACCEPT_TOKEN(anon_sym_E);
+      if (lookahead == 'N') ADVANCE(226);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 47:
+    case 151:
       ACCEPT_TOKEN(anon_sym_L);
       END_STATE();
-    case 48:
+    case 152:
       ACCEPT_TOKEN(anon_sym_L);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1414,12 +3525,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 49:
+    case 153:
       ACCEPT_TOKEN(anon_sym_SC);
       END_STATE();
-    case 50:
+    case 154:
       ACCEPT_TOKEN(anon_sym_SC);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1427,12 +3538,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 51:
+    case 155:
       ACCEPT_TOKEN(anon_sym_M);
       END_STATE();
-    case 52:
+    case 156:
       ACCEPT_TOKEN(anon_sym_M);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1440,12 +3551,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 53:
+    case 157:
       ACCEPT_TOKEN(anon_sym_P);
       END_STATE();
-    case 54:
+    case 158:
       ACCEPT_TOKEN(anon_sym_P);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1453,18 +3564,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 55:
-      ACCEPT_TOKEN(anon_sym_POUND);
+    case 159:
+      ACCEPT_TOKEN(anon_sym_POUND2);
       END_STATE();
-    case 56:
+    case 160:
       ACCEPT_TOKEN(anon_sym_STAR);
       END_STATE();
-    case 57:
+    case 161:
       ACCEPT_TOKEN(anon_sym_D);
       END_STATE();
-    case 58:
+    case 162:
       ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1472,95 +3583,76 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 59:
+    case 163:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(59);
+          lookahead == '~') ADVANCE(163);
       END_STATE();
-    case 60:
-      ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 61:
-      ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
-      END_STATE();
-    case 62:
+    case 164:
       ACCEPT_TOKEN(anon_sym_DQUOTE);
-      if (lookahead == '"') ADVANCE(157);
-      if (lookahead == '\\') ADVANCE(16);
+      if (lookahead == '"') ADVANCE(724);
+      if (lookahead == '\\') ADVANCE(58);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(1);
+          lookahead != 0x212a) ADVANCE(7);
       END_STATE();
-    case 63:
+    case 165:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(123);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(64);
+      if (lookahead == '-') ADVANCE(481);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(166);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       END_STATE();
-    case 64:
+    case 166:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(123);
+      if (lookahead == '-') ADVANCE(481);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(64);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(166);
       END_STATE();
-    case 65:
+    case 167:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(65);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(67);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(167);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(169);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       END_STATE();
-    case 66:
+    case 168:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 67:
+    case 169:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(67);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(169);
       END_STATE();
-    case 68:
+    case 170:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1568,252 +3660,1605 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 69:
+    case 171:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(71);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 70:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(72);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'F') ADVANCE(204);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 71:
+    case 172:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 72:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'L') ADVANCE(203);
+      if (lookahead == 'N') ADVANCE(178);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 73:
+    case 173:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(75);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'N') ADVANCE(176);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 74:
+    case 174:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(73);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'N') ADVANCE(182);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 75:
+    case 175:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(28);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'R') ADVANCE(177);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 76:
+    case 176:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(112);
-      if (lookahead == 'r') ADVANCE(88);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 77:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(108);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 78:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(98);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 79:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(60);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 80:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(109);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'T') ADVANCE(175);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 81:
+    case 177:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(86);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 82:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(102);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 83:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(118);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 84:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 85:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == 'Y') ADVANCE(99);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 86:
+    case 178:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(83);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 87:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(115);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 88:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(84);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 89:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 90:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(85);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(195);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
       END_STATE();
-    case 91:
+    case 179:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(183);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 180:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(196);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 181:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(211);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 182:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(197);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 183:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(193);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 184:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(210);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 185:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(181);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 186:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(172);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 187:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(205);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 188:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(206);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 189:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(208);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 190:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(194);
+      if (lookahead == 'u') ADVANCE(198);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 191:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(201);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 192:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(202);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 193:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'k') ADVANCE(171);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 194:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'l') ADVANCE(186);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 195:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(187);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 196:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 197:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(189);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 198:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(184);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 199:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(174);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 200:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(207);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 201:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(199);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 202:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(200);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 203:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(185);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 204:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'r') ADVANCE(180);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 205:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(71);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 206:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(92);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 207:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(75);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 208:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(73);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 209:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(179);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 210:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(191);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 211:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(192);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 212:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 213:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '-') ADVANCE(419);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 214:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(216);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 215:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(217);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 216:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(168);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 217:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(170);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 218:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'F') ADVANCE(432);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 219:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'L') ADVANCE(399);
+      if (lookahead == 'N') ADVANCE(246);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 220:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'M') ADVANCE(394);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 221:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(226);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 222:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(259);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 223:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'O') ADVANCE(224);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 224:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'O') ADVANCE(227);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 225:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'R') ADVANCE(228);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 226:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(225);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 227:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(137);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 228:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'Y') ADVANCE(100);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 229:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(272);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 230:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(356);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 231:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(323);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 232:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(245);
+      if (lookahead == 'k') ADVANCE(314);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 233:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(275);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 234:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(327);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 235:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(330);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 236:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(391);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 237:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(331);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 238:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(333);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 239:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(279);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 240:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(280);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 241:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(281);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 242:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(355);
+      if (lookahead == 'o') ADVANCE(350);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      END_STATE();
+    case 243:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(425);
+      if (lookahead == 'r') ADVANCE(307);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 244:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(424);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 245:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(415);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 246:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(357);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 247:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(113);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 248:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(423);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 249:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(346);
+      if (lookahead == 'i') ADVANCE(352);
+      if (lookahead == 'u') ADVANCE(371);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      END_STATE();
+    case 250:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(451);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 251:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(269);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 252:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(364);
+      if (lookahead == 'e') ADVANCE(387);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 253:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(381);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 254:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(292);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 255:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(452);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 256:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(360);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 257:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(389);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 258:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(361);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 259:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(363);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 260:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(365);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 261:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(366);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 262:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(456);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 263:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(458);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 264:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(459);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 265:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(460);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 266:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(461);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 267:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(462);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 268:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(445);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 269:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(342);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 270:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(324);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 271:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(250);
+      if (lookahead == 'e') ADVANCE(354);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      END_STATE();
+    case 272:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(397);
+      if (lookahead == 'l') ADVANCE(326);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 273:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(262);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 274:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(448);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 275:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(396);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 276:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(446);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 277:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(305);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 278:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(263);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 279:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(411);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 280:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(412);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 281:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(413);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 282:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(477);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 283:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(229);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 284:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(168);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 285:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(470);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 286:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(79);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 287:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(97);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 288:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(95);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 289:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(82);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 290:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(170);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 291:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(341);
+      if (lookahead == 's') ADVANCE(455);
+      if (lookahead == 't') ADVANCE(426);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 292:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(255);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 293:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(310);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 294:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(241);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 295:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(449);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 296:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(219);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 297:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(168);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 298:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(83);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 299:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(434);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 300:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(86);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 301:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(68);
       if (lookahead == '#' ||
@@ -1822,577 +5267,4278 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 92:
+    case 302:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(101);
+      if (lookahead == 'e') ADVANCE(234);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 93:
+    case 303:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(100);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 94:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(117);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 95:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(110);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 96:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(92);
+      if (lookahead == 'e') ADVANCE(170);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 97:
+    case 304:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(93);
+      if (lookahead == 'e') ADVANCE(230);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 98:
+    case 305:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(94);
+      if (lookahead == 'e') ADVANCE(441);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 99:
+    case 306:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(113);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 100:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 101:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(68);
+      if (lookahead == 'e') ADVANCE(435);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 102:
+    case 307:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(114);
+      if (lookahead == 'e') ADVANCE(284);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 103:
+    case 308:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(99);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+      if (lookahead == 'e') ADVANCE(427);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 104:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(97);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 105:
+    case 309:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(96);
+      if (lookahead == 'e') ADVANCE(233);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 310:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(277);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 311:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(428);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 312:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(437);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 106:
+    case 313:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(77);
+      if (lookahead == 'e') ADVANCE(294);
+      if (lookahead == 's') ADVANCE(115);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 107:
+    case 314:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(80);
+      if (lookahead == 'e') ADVANCE(372);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 315:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(293);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 316:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(290);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 108:
+    case 317:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(120);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 109:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(119);
+      if (lookahead == 'e') ADVANCE(379);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 110:
+    case 318:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(25);
+      if (lookahead == 'e') ADVANCE(276);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 111:
+    case 319:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(90);
+      if (lookahead == 'e') ADVANCE(235);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 112:
+    case 320:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(78);
+      if (lookahead == 'e') ADVANCE(454);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 113:
+    case 321:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(116);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 114:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(23);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 115:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(81);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 116:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(82);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 117:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(95);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 118:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(79);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 119:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(91);
+      if (lookahead == 'e') ADVANCE(238);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 120:
+    case 322:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(89);
+      if (lookahead == 'e') ADVANCE(239);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(482);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 121:
+    case 323:
       ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 122:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(65);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
-      END_STATE();
-    case 123:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 124:
-      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'f') ADVANCE(433);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
-    case 125:
+    case 324:
       ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(125);
+      if (lookahead == 'h') ADVANCE(240);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       END_STATE();
-    case 126:
+    case 325:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(345);
+      if (lookahead == 'u') ADVANCE(370);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 326:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(382);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 327:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(286);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 328:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(404);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 329:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(384);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 330:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(287);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 331:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(288);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 332:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(398);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 333:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(289);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 334:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(400);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 335:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(403);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 336:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(405);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 337:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(407);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 338:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(408);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 339:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(409);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 340:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(406);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 341:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(457);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 342:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'k') ADVANCE(218);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 343:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'k') ADVANCE(317);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 344:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(393);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 345:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(296);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 346:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(443);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 347:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(313);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 348:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(213);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 349:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(478);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 350:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(467);
+      if (lookahead == 'n') ADVANCE(291);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 351:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(469);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 352:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(304);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 353:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(301);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 354:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(318);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 355:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(347);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 356:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(410);
+      if (lookahead == 'n') ADVANCE(256);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 357:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(299);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 358:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(416);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 359:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(376);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 360:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(302);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 361:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(306);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 362:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(373);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 363:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(312);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 364:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(320);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 365:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(319);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 366:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(321);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 367:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(420);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 368:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(421);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 369:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(422);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 370:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(268);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 371:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(274);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 372:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(168);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 373:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(87);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 374:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(222);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 375:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(121);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 376:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(90);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 377:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(132);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 378:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(134);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 379:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(170);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 380:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(283);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 381:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(270);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 382:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(300);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 383:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(436);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 384:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(298);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 385:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(236);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 386:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(438);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 387:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(450);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 388:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(439);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 389:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(447);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 390:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(237);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 391:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(261);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 392:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(232);
+      if (lookahead == 'r') ADVANCE(471);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 393:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(220);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 394:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(285);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 395:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(343);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 396:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(358);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 397:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(351);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 398:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(374);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 399:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(273);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 400:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(383);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 401:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(348);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 402:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(429);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 403:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(390);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 404:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(385);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 405:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(377);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 406:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(375);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 407:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(378);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 408:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(386);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 409:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(388);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 410:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(278);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 411:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(367);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 412:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(368);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 413:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(369);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 414:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(244);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 415:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(417);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 416:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(468);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 417:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(349);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 418:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(248);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 419:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(431);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 420:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(474);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 421:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(475);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 422:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(476);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 423:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(473);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 424:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(472);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 425:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(252);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 426:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(401);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 427:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(125);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 428:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(106);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 429:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(440);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 430:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(316);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 431:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 432:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(258);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 433:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(260);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 434:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(72);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 435:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(93);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 436:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(76);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 437:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(74);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 438:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(128);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 439:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(130);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 440:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(135);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 441:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(442);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 442:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(402);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 443:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(322);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 444:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(251);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 445:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(332);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 446:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(123);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 447:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(104);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 448:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(328);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 449:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(254);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 450:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(231);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 451:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(453);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 452:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(247);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 453:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(308);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 454:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(311);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 455:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(257);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 456:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(334);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 457:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(340);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 458:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(335);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 459:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(336);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 460:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(337);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 461:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(338);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 462:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(339);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 463:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(264);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 464:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(265);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 465:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(266);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 466:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(267);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 467:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(362);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 468:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(463);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 469:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(359);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 470:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(353);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 471:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(309);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 472:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(297);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 473:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(303);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 474:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(464);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 475:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(465);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 476:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(466);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 477:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(119);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 478:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(118);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 479:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      END_STATE();
+    case 480:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(167);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 481:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(482);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      END_STATE();
+    case 482:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+      END_STATE();
+    case 483:
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(483);
+      END_STATE();
+    case 484:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '(') ADVANCE(112);
+      if (lookahead == 'f') ADVANCE(485);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 485:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '1') ADVANCE(486);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 486:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '6') ADVANCE(489);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 487:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(487);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(503);
+      END_STATE();
+    case 488:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(503);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 489:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 490:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'a') ADVANCE(499);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 491:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'd') ADVANCE(489);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 492:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(491);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 493:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(489);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 494:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(496);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 495:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'k') ADVANCE(494);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 496:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'n') ADVANCE(489);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 497:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'o') ADVANCE(495);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 498:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'p') ADVANCE(490);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 499:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'q') ADVANCE(501);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 500:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'r') ADVANCE(492);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 501:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'u') ADVANCE(493);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 502:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(487);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 503:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+      END_STATE();
+    case 504:
+      ACCEPT_TOKEN(sym__operand_name);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(504);
+      END_STATE();
+    case 505:
       ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(126);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(505);
       END_STATE();
-    case 127:
+    case 506:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(507);
+      if (lookahead == '/') ADVANCE(509);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(510);
+      END_STATE();
+    case 507:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(508);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == ',') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(507);
+      END_STATE();
+    case 508:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '/') ADVANCE(510);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(510);
+      END_STATE();
+    case 509:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == ',') ADVANCE(753);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(509);
+      END_STATE();
+    case 510:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(510);
+      END_STATE();
+    case 511:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(137);
+      if (lookahead == 'a') ADVANCE(521);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 128:
+    case 512:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(132);
+      if (lookahead == 'a') ADVANCE(516);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 129:
+    case 513:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(134);
+      if (lookahead == 'a') ADVANCE(518);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 130:
+    case 514:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(136);
+      if (lookahead == 'e') ADVANCE(520);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 131:
+    case 515:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(140);
+      if (lookahead == 'e') ADVANCE(524);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 132:
+    case 516:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(131);
+      if (lookahead == 'm') ADVANCE(515);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 133:
+    case 517:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(138);
+      if (lookahead == 'n') ADVANCE(522);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 134:
+    case 518:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(139);
+      if (lookahead == 'n') ADVANCE(523);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 135:
+    case 519:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(133);
+      if (lookahead == 'o') ADVANCE(517);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 136:
+    case 520:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(26);
+      if (lookahead == 'r') ADVANCE(107);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 137:
+    case 521:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(128);
+      if (lookahead == 'r') ADVANCE(512);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 138:
+    case 522:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(141);
+      if (lookahead == 's') ADVANCE(525);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 139:
+    case 523:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(24);
+      if (lookahead == 't') ADVANCE(105);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 140:
+    case 524:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(130);
+      if (lookahead == 't') ADVANCE(514);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 141:
+    case 525:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(129);
+      if (lookahead == 't') ADVANCE(513);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 142:
+    case 526:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
       END_STATE();
-    case 143:
+    case 527:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(146);
+      if (lookahead == '-') ADVANCE(673);
+      if (lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 528:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(564);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 529:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(597);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 530:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(560);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 531:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(603);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 532:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(543);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 533:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(623);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 534:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(647);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 535:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(605);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 536:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(607);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 537:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(609);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 538:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(651);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 539:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(567);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 540:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(568);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 541:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(569);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 542:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(621);
+      if (lookahead == 'o') ADVANCE(635);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 144:
+    case 543:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(61);
+      if (lookahead == 'a') ADVANCE(672);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 145:
+    case 544:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(149);
+      if (lookahead == 'a') ADVANCE(114);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 146:
+    case 545:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(145);
+      if (lookahead == 'a') ADVANCE(577);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 147:
+    case 546:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(148);
+      if (lookahead == 'a') ADVANCE(615);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 148:
+    case 547:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(143);
+      if (lookahead == 'a') ADVANCE(636);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 149:
+    case 548:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(144);
+      if (lookahead == 'a') ADVANCE(692);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 150:
+    case 549:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(627);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 550:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(695);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 551:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(682);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 552:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(698);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 553:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(699);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 554:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(700);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 555:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(701);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 556:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(703);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 557:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(630);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 558:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(631);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 559:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(598);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 560:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(655);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 561:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(548);
+      if (lookahead == 'e') ADVANCE(618);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 562:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(690);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 563:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(584);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 564:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(667);
+      if (lookahead == 'l') ADVANCE(613);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 565:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(702);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 566:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(556);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 567:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(668);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 568:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(669);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 569:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(670);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 570:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(714);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 571:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(600);
+      if (lookahead == 't') ADVANCE(678);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 572:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(78);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 573:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(81);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 574:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(96);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 575:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(94);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 576:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(528);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 577:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 578:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(590);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 579:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(541);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 580:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(693);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 581:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(84);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 582:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(85);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 583:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(530);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 584:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(687);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 585:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(562);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 586:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(679);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 587:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(579);
+      if (lookahead == 's') ADVANCE(116);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 588:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(578);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 589:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(534);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 590:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(563);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 591:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(531);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 592:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(533);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 593:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(645);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 594:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(535);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 595:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(536);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 596:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(539);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 597:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'f') ADVANCE(683);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 598:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'h') ADVANCE(540);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 599:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(656);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 600:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(691);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 601:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(657);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 602:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(660);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 603:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(572);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 604:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(662);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 605:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(573);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 606:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(664);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 607:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(574);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 608:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(622);
+      if (lookahead == 'u') ADVANCE(649);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 609:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(575);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 610:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(624);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 611:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(665);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 612:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(646);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 613:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(648);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 614:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(666);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 615:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(689);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 616:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(587);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 617:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(527);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 618:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(585);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 619:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(715);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 620:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(707);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 621:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(616);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 622:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(589);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 623:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(661);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 624:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(592);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 625:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(709);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 626:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(671);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 627:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(591);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 628:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(640);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 629:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(641);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 630:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(594);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 631:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(595);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 632:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(675);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 633:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(676);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 634:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(677);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 635:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(571);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 636:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(559);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 637:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(122);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 638:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(131);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 639:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(133);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 640:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(88);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 641:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(89);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 642:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(684);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 643:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(576);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 644:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 645:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(696);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 646:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(581);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 647:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(549);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 648:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(582);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 649:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(565);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 650:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(537);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 651:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(557);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 652:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(538);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 653:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(570);
+      if (lookahead == 'r') ADVANCE(547);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 654:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(532);
+      if (lookahead == 'r') ADVANCE(708);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 655:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(626);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 656:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(637);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 657:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(638);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 658:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(681);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 659:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(617);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 660:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(639);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 661:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(566);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 662:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(642);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 663:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(620);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 664:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(644);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 665:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(652);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 666:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(650);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 667:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(625);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 668:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(632);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 669:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(633);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 670:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(634);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 671:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(710);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 672:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(674);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 673:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(680);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 674:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(619);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 675:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(711);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 676:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(712);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 677:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(713);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 678:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(659);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 679:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(126);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(588);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(686);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 682:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(593);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 683:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(558);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 684:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(127);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 685:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(129);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 686:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(136);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 687:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(688);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 688:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(658);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 689:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(596);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 690:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(124);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 691:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(599);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 692:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(694);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 693:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(545);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 694:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(586);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 695:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(544);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 696:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(529);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 697:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(552);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 698:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(601);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 699:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(602);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 700:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(604);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 701:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(606);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 702:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(611);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 703:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(614);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 704:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(553);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 705:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(554);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 706:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(555);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 707:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(628);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 708:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(583);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 709:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(629);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 710:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(697);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 711:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(704);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 712:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(705);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 713:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(706);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 714:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'y') ADVANCE(120);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 715:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'y') ADVANCE(117);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+      END_STATE();
+    case 716:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
       END_STATE();
-    case 151:
+    case 717:
       ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
       END_STATE();
-    case 152:
+    case 718:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(153);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '*') ADVANCE(719);
+      if (lookahead == '/') ADVANCE(722);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
       END_STATE();
-    case 153:
+    case 719:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(154);
+      if (lookahead == '*') ADVANCE(720);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
@@ -2404,30 +9550,347 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(7);
+          lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(153);
+          lookahead != 0x212a) ADVANCE(719);
       END_STATE();
-    case 154:
+    case 720:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(156);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '/') ADVANCE(723);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
       END_STATE();
-    case 155:
+    case 721:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(33);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '=') ADVANCE(140);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
       END_STATE();
-    case 156:
+    case 722:
       ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '(' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == '[' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(753);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(722);
       END_STATE();
-    case 157:
+    case 723:
+      ACCEPT_TOKEN(sym_word);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
+      END_STATE();
+    case 724:
       ACCEPT_TOKEN(sym_string);
       END_STATE();
-    case 158:
-      ACCEPT_TOKEN(sym_comment);
+    case 725:
+      ACCEPT_TOKEN(sym__string);
+      END_STATE();
+    case 726:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '*') ADVANCE(731);
+      if (lookahead == '/') ADVANCE(733);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 727:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(728);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 728:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 729:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(728);
+      END_STATE();
+    case 730:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(2);
+      if (lookahead == '*') ADVANCE(727);
+      if (lookahead == '<') ADVANCE(730);
+      if (lookahead == '[') ADVANCE(4);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(731);
+      END_STATE();
+    case 731:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(2);
+      if (lookahead == '*') ADVANCE(727);
+      if (lookahead == '<') ADVANCE(730);
+      if (lookahead == '[') ADVANCE(4);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(731);
+      END_STATE();
+    case 732:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(747);
+      if (lookahead == '<') ADVANCE(732);
+      if (lookahead == '[') ADVANCE(751);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(753);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(733);
+      END_STATE();
+    case 733:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(747);
+      if (lookahead == '<') ADVANCE(732);
+      if (lookahead == '[') ADVANCE(751);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(753);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(733);
+      END_STATE();
+    case 734:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(735);
+      if (lookahead == '/') ADVANCE(737);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(51);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 735:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(736);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(34);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(735);
+      END_STATE();
+    case 736:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(738);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(51);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 737:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(753);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(752);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(737);
+      END_STATE();
+    case 738:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(51);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 739:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      END_STATE();
+    case 740:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == '(') ADVANCE(28);
+      if (lookahead == ')') ADVANCE(23);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(19);
+      END_STATE();
+    case 741:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == '(') ADVANCE(23);
+      if (lookahead == ')') ADVANCE(728);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 742:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == ')') ADVANCE(21);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(23);
+      END_STATE();
+    case 743:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == ')') ADVANCE(19);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(28);
+      END_STATE();
+    case 744:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == ']') ADVANCE(728);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(46);
+      END_STATE();
+    case 745:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == ']') ADVANCE(46);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
+      END_STATE();
+    case 746:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(753);
+      if (lookahead == ')') ADVANCE(749);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(746);
+      END_STATE();
+    case 747:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(748);
+      if (lookahead == ')') ADVANCE(733);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(747);
+      END_STATE();
+    case 748:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(749);
+      if (lookahead == ')') ADVANCE(747);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(748);
+      END_STATE();
+    case 749:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(746);
+      if (lookahead == ')') ADVANCE(748);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(749);
+      END_STATE();
+    case 750:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(753);
+      if (lookahead == ']') ADVANCE(751);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(750);
+      END_STATE();
+    case 751:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(750);
+      if (lookahead == ']') ADVANCE(733);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(751);
+      END_STATE();
+    case 752:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(753);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(752);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(737);
+      END_STATE();
+    case 753:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(753);
       END_STATE();
     default:
       return false;
@@ -2436,231 +9899,543 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
 
 static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [0] = {.lex_state = 0},
-  [1] = {.lex_state = 20},
-  [2] = {.lex_state = 18},
-  [3] = {.lex_state = 18},
-  [4] = {.lex_state = 18},
-  [5] = {.lex_state = 18},
-  [6] = {.lex_state = 19},
-  [7] = {.lex_state = 19},
-  [8] = {.lex_state = 18},
-  [9] = {.lex_state = 19},
-  [10] = {.lex_state = 18},
-  [11] = {.lex_state = 18},
-  [12] = {.lex_state = 18},
-  [13] = {.lex_state = 19},
-  [14] = {.lex_state = 18},
-  [15] = {.lex_state = 18},
-  [16] = {.lex_state = 18},
-  [17] = {.lex_state = 18},
-  [18] = {.lex_state = 18},
-  [19] = {.lex_state = 18},
-  [20] = {.lex_state = 18},
-  [21] = {.lex_state = 18},
-  [22] = {.lex_state = 18},
-  [23] = {.lex_state = 19},
-  [24] = {.lex_state = 19},
-  [25] = {.lex_state = 19},
-  [26] = {.lex_state = 18},
-  [27] = {.lex_state = 19},
-  [28] = {.lex_state = 19},
-  [29] = {.lex_state = 18},
-  [30] = {.lex_state = 19},
-  [31] = {.lex_state = 19},
-  [32] = {.lex_state = 19},
-  [33] = {.lex_state = 19},
-  [34] = {.lex_state = 19},
-  [35] = {.lex_state = 18},
-  [36] = {.lex_state = 19},
-  [37] = {.lex_state = 19},
-  [38] = {.lex_state = 19},
-  [39] = {.lex_state = 19},
-  [40] = {.lex_state = 19},
-  [41] = {.lex_state = 19},
-  [42] = {.lex_state = 19},
-  [43] = {.lex_state = 19},
-  [44] = {.lex_state = 19},
-  [45] = {.lex_state = 19},
-  [46] = {.lex_state = 19},
-  [47] = {.lex_state = 19},
-  [48] = {.lex_state = 19},
-  [49] = {.lex_state = 19},
-  [50] = {.lex_state = 19},
-  [51] = {.lex_state = 19},
-  [52] = {.lex_state = 3},
-  [53] = {.lex_state = 3},
-  [54] = {.lex_state = 19},
-  [55] = {.lex_state = 20},
-  [56] = {.lex_state = 20},
-  [57] = {.lex_state = 20},
-  [58] = {.lex_state = 20},
-  [59] = {.lex_state = 19},
-  [60] = {.lex_state = 19},
-  [61] = {.lex_state = 20},
-  [62] = {.lex_state = 20},
-  [63] = {.lex_state = 20},
-  [64] = {.lex_state = 19},
-  [65] = {.lex_state = 20},
-  [66] = {.lex_state = 2},
-  [67] = {.lex_state = 19},
-  [68] = {.lex_state = 19},
-  [69] = {.lex_state = 19},
-  [70] = {.lex_state = 19},
-  [71] = {.lex_state = 19},
-  [72] = {.lex_state = 19},
-  [73] = {.lex_state = 19},
-  [74] = {.lex_state = 19},
-  [75] = {.lex_state = 19},
-  [76] = {.lex_state = 19},
-  [77] = {.lex_state = 19},
-  [78] = {.lex_state = 5},
-  [79] = {.lex_state = 0},
-  [80] = {.lex_state = 0},
-  [81] = {.lex_state = 0},
-  [82] = {.lex_state = 9},
-  [83] = {.lex_state = 0},
-  [84] = {.lex_state = 9},
-  [85] = {.lex_state = 9},
-  [86] = {.lex_state = 0},
-  [87] = {.lex_state = 0},
-  [88] = {.lex_state = 0},
-  [89] = {.lex_state = 0},
-  [90] = {.lex_state = 0},
-  [91] = {.lex_state = 0},
-  [92] = {.lex_state = 0},
-  [93] = {.lex_state = 0},
-  [94] = {.lex_state = 0},
-  [95] = {.lex_state = 0},
-  [96] = {.lex_state = 0},
-  [97] = {.lex_state = 0},
-  [98] = {.lex_state = 0},
-  [99] = {.lex_state = 20},
-  [100] = {.lex_state = 20},
-  [101] = {.lex_state = 0},
-  [102] = {.lex_state = 0},
-  [103] = {.lex_state = 0},
-  [104] = {.lex_state = 0},
-  [105] = {.lex_state = 19},
-  [106] = {.lex_state = 19},
-  [107] = {.lex_state = 0},
-  [108] = {.lex_state = 0},
-  [109] = {.lex_state = 0},
-  [110] = {.lex_state = 0},
-  [111] = {.lex_state = 0},
-  [112] = {.lex_state = 0},
-  [113] = {.lex_state = 0},
-  [114] = {.lex_state = 0},
-  [115] = {.lex_state = 4},
-  [116] = {.lex_state = 0},
-  [117] = {.lex_state = 0},
-  [118] = {.lex_state = 0},
-  [119] = {.lex_state = 0},
-  [120] = {.lex_state = 20},
-  [121] = {.lex_state = 20},
-  [122] = {.lex_state = 0},
-  [123] = {.lex_state = 0},
-  [124] = {.lex_state = 0},
-  [125] = {.lex_state = 0},
-  [126] = {.lex_state = 0},
-  [127] = {.lex_state = 0},
-  [128] = {.lex_state = 0},
-  [129] = {.lex_state = 0},
-  [130] = {.lex_state = 0},
-  [131] = {.lex_state = 0},
-  [132] = {.lex_state = 0},
-  [133] = {.lex_state = 0},
-  [134] = {.lex_state = 0},
-  [135] = {.lex_state = 0},
-  [136] = {.lex_state = 0},
-  [137] = {.lex_state = 0},
-  [138] = {.lex_state = 9},
-  [139] = {.lex_state = 4},
-  [140] = {.lex_state = 4},
-  [141] = {.lex_state = 4},
-  [142] = {.lex_state = 9},
-  [143] = {.lex_state = 9},
-  [144] = {.lex_state = 0},
-  [145] = {.lex_state = 0},
-  [146] = {.lex_state = 0},
-  [147] = {.lex_state = 0},
-  [148] = {.lex_state = 0},
-  [149] = {.lex_state = 20},
-  [150] = {.lex_state = 0},
-  [151] = {.lex_state = 20},
-  [152] = {.lex_state = 0},
-  [153] = {.lex_state = 0},
-  [154] = {.lex_state = 0},
-  [155] = {.lex_state = 20},
-  [156] = {.lex_state = 0},
-  [157] = {.lex_state = 0},
-  [158] = {.lex_state = 0},
-  [159] = {.lex_state = 0},
-  [160] = {.lex_state = 0},
-  [161] = {.lex_state = 0},
-  [162] = {.lex_state = 5},
-  [163] = {.lex_state = 0},
-  [164] = {.lex_state = 20},
-  [165] = {.lex_state = 4},
-  [166] = {.lex_state = 20},
-  [167] = {.lex_state = 4},
-  [168] = {.lex_state = 0},
-  [169] = {.lex_state = 4},
-  [170] = {.lex_state = 4},
-  [171] = {.lex_state = 4},
-  [172] = {.lex_state = 0},
-  [173] = {.lex_state = 4},
-  [174] = {.lex_state = 0},
-  [175] = {.lex_state = 4},
-  [176] = {.lex_state = 4},
-  [177] = {.lex_state = 0},
-  [178] = {.lex_state = 4},
-  [179] = {.lex_state = 4},
-  [180] = {.lex_state = 0},
-  [181] = {.lex_state = 0},
-  [182] = {.lex_state = 20},
-  [183] = {.lex_state = 0},
-  [184] = {.lex_state = 20},
-  [185] = {.lex_state = 0},
-  [186] = {.lex_state = 0},
-  [187] = {.lex_state = 0},
-  [188] = {.lex_state = 20},
-  [189] = {.lex_state = 20},
-  [190] = {.lex_state = 20},
-  [191] = {.lex_state = 20},
-  [192] = {.lex_state = 0},
-  [193] = {.lex_state = 10},
-  [194] = {.lex_state = 0},
-  [195] = {.lex_state = 20},
-  [196] = {.lex_state = 4},
-  [197] = {.lex_state = 0},
-  [198] = {.lex_state = 0},
-  [199] = {.lex_state = 0},
-  [200] = {.lex_state = 0},
-  [201] = {.lex_state = 4},
-  [202] = {.lex_state = 0},
-  [203] = {.lex_state = 5},
-  [204] = {.lex_state = 4},
+  [1] = {.lex_state = 63},
+  [2] = {.lex_state = 16},
+  [3] = {.lex_state = 16},
+  [4] = {.lex_state = 62},
+  [5] = {.lex_state = 59},
+  [6] = {.lex_state = 59},
+  [7] = {.lex_state = 62},
+  [8] = {.lex_state = 66},
+  [9] = {.lex_state = 65},
+  [10] = {.lex_state = 66},
+  [11] = {.lex_state = 62},
+  [12] = {.lex_state = 62},
+  [13] = {.lex_state = 62},
+  [14] = {.lex_state = 62},
+  [15] = {.lex_state = 66},
+  [16] = {.lex_state = 65},
+  [17] = {.lex_state = 65},
+  [18] = {.lex_state = 62},
+  [19] = {.lex_state = 62},
+  [20] = {.lex_state = 62},
+  [21] = {.lex_state = 62},
+  [22] = {.lex_state = 66},
+  [23] = {.lex_state = 62},
+  [24] = {.lex_state = 62},
+  [25] = {.lex_state = 62},
+  [26] = {.lex_state = 62},
+  [27] = {.lex_state = 62},
+  [28] = {.lex_state = 65},
+  [29] = {.lex_state = 62},
+  [30] = {.lex_state = 62},
+  [31] = {.lex_state = 62},
+  [32] = {.lex_state = 62},
+  [33] = {.lex_state = 62},
+  [34] = {.lex_state = 62},
+  [35] = {.lex_state = 65},
+  [36] = {.lex_state = 65},
+  [37] = {.lex_state = 65},
+  [38] = {.lex_state = 65},
+  [39] = {.lex_state = 59},
+  [40] = {.lex_state = 65},
+  [41] = {.lex_state = 62},
+  [42] = {.lex_state = 62},
+  [43] = {.lex_state = 59},
+  [44] = {.lex_state = 62},
+  [45] = {.lex_state = 59},
+  [46] = {.lex_state = 62},
+  [47] = {.lex_state = 59},
+  [48] = {.lex_state = 65},
+  [49] = {.lex_state = 62},
+  [50] = {.lex_state = 62},
+  [51] = {.lex_state = 65},
+  [52] = {.lex_state = 65},
+  [53] = {.lex_state = 65},
+  [54] = {.lex_state = 65},
+  [55] = {.lex_state = 65},
+  [56] = {.lex_state = 65},
+  [57] = {.lex_state = 65},
+  [58] = {.lex_state = 65},
+  [59] = {.lex_state = 62},
+  [60] = {.lex_state = 65},
+  [61] = {.lex_state = 65},
+  [62] = {.lex_state = 65},
+  [63] = {.lex_state = 65},
+  [64] = {.lex_state = 65},
+  [65] = {.lex_state = 65},
+  [66] = {.lex_state = 65},
+  [67] = {.lex_state = 65},
+  [68] = {.lex_state = 65},
+  [69] = {.lex_state = 65},
+  [70] = {.lex_state = 65},
+  [71] = {.lex_state = 65},
+  [72] = {.lex_state = 66},
+  [73] = {.lex_state = 66},
+  [74] = {.lex_state = 66},
+  [75] = {.lex_state = 66},
+  [76] = {.lex_state = 66},
+  [77] = {.lex_state = 60},
+  [78] = {.lex_state = 66},
+  [79] = {.lex_state = 60},
+  [80] = {.lex_state = 60},
+  [81] = {.lex_state = 60},
+  [82] = {.lex_state = 60},
+  [83] = {.lex_state = 66},
+  [84] = {.lex_state = 12},
+  [85] = {.lex_state = 60},
+  [86] = {.lex_state = 60},
+  [87] = {.lex_state = 60},
+  [88] = {.lex_state = 62},
+  [89] = {.lex_state = 60},
+  [90] = {.lex_state = 35},
+  [91] = {.lex_state = 62},
+  [92] = {.lex_state = 62},
+  [93] = {.lex_state = 62},
+  [94] = {.lex_state = 66},
+  [95] = {.lex_state = 66},
+  [96] = {.lex_state = 60},
+  [97] = {.lex_state = 66},
+  [98] = {.lex_state = 35},
+  [99] = {.lex_state = 66},
+  [100] = {.lex_state = 66},
+  [101] = {.lex_state = 35},
+  [102] = {.lex_state = 60},
+  [103] = {.lex_state = 60},
+  [104] = {.lex_state = 60},
+  [105] = {.lex_state = 60},
+  [106] = {.lex_state = 60},
+  [107] = {.lex_state = 66},
+  [108] = {.lex_state = 60},
+  [109] = {.lex_state = 15},
+  [110] = {.lex_state = 66},
+  [111] = {.lex_state = 60},
+  [112] = {.lex_state = 12},
+  [113] = {.lex_state = 66},
+  [114] = {.lex_state = 66},
+  [115] = {.lex_state = 60},
+  [116] = {.lex_state = 60},
+  [117] = {.lex_state = 60},
+  [118] = {.lex_state = 66},
+  [119] = {.lex_state = 66},
+  [120] = {.lex_state = 60},
+  [121] = {.lex_state = 66},
+  [122] = {.lex_state = 60},
+  [123] = {.lex_state = 60},
+  [124] = {.lex_state = 66},
+  [125] = {.lex_state = 6},
+  [126] = {.lex_state = 35},
+  [127] = {.lex_state = 6},
+  [128] = {.lex_state = 66},
+  [129] = {.lex_state = 65},
+  [130] = {.lex_state = 63},
+  [131] = {.lex_state = 35},
+  [132] = {.lex_state = 66},
+  [133] = {.lex_state = 66},
+  [134] = {.lex_state = 35},
+  [135] = {.lex_state = 35},
+  [136] = {.lex_state = 66},
+  [137] = {.lex_state = 66},
+  [138] = {.lex_state = 35},
+  [139] = {.lex_state = 35},
+  [140] = {.lex_state = 15},
+  [141] = {.lex_state = 66},
+  [142] = {.lex_state = 63},
+  [143] = {.lex_state = 66},
+  [144] = {.lex_state = 66},
+  [145] = {.lex_state = 35},
+  [146] = {.lex_state = 66},
+  [147] = {.lex_state = 66},
+  [148] = {.lex_state = 35},
+  [149] = {.lex_state = 10},
+  [150] = {.lex_state = 63},
+  [151] = {.lex_state = 65},
+  [152] = {.lex_state = 66},
+  [153] = {.lex_state = 66},
+  [154] = {.lex_state = 10},
+  [155] = {.lex_state = 63},
+  [156] = {.lex_state = 63},
+  [157] = {.lex_state = 65},
+  [158] = {.lex_state = 66},
+  [159] = {.lex_state = 63},
+  [160] = {.lex_state = 66},
+  [161] = {.lex_state = 66},
+  [162] = {.lex_state = 66},
+  [163] = {.lex_state = 66},
+  [164] = {.lex_state = 63},
+  [165] = {.lex_state = 66},
+  [166] = {.lex_state = 66},
+  [167] = {.lex_state = 66},
+  [168] = {.lex_state = 65},
+  [169] = {.lex_state = 66},
+  [170] = {.lex_state = 66},
+  [171] = {.lex_state = 63},
+  [172] = {.lex_state = 15},
+  [173] = {.lex_state = 9},
+  [174] = {.lex_state = 15},
+  [175] = {.lex_state = 9},
+  [176] = {.lex_state = 10},
+  [177] = {.lex_state = 10},
+  [178] = {.lex_state = 36},
+  [179] = {.lex_state = 10},
+  [180] = {.lex_state = 65},
+  [181] = {.lex_state = 15},
+  [182] = {.lex_state = 65},
+  [183] = {.lex_state = 65},
+  [184] = {.lex_state = 15},
+  [185] = {.lex_state = 10},
+  [186] = {.lex_state = 36},
+  [187] = {.lex_state = 65},
+  [188] = {.lex_state = 65},
+  [189] = {.lex_state = 65},
+  [190] = {.lex_state = 10},
+  [191] = {.lex_state = 36},
+  [192] = {.lex_state = 15},
+  [193] = {.lex_state = 15},
+  [194] = {.lex_state = 65},
+  [195] = {.lex_state = 65},
+  [196] = {.lex_state = 65},
+  [197] = {.lex_state = 65},
+  [198] = {.lex_state = 65},
+  [199] = {.lex_state = 65},
+  [200] = {.lex_state = 15},
+  [201] = {.lex_state = 8},
+  [202] = {.lex_state = 6},
+  [203] = {.lex_state = 6},
+  [204] = {.lex_state = 6},
+  [205] = {.lex_state = 6},
+  [206] = {.lex_state = 15},
+  [207] = {.lex_state = 15},
+  [208] = {.lex_state = 65},
+  [209] = {.lex_state = 15},
+  [210] = {.lex_state = 65},
+  [211] = {.lex_state = 10},
+  [212] = {.lex_state = 65},
+  [213] = {.lex_state = 65},
+  [214] = {.lex_state = 65},
+  [215] = {.lex_state = 10},
+  [216] = {.lex_state = 65},
+  [217] = {.lex_state = 65},
+  [218] = {.lex_state = 14},
+  [219] = {.lex_state = 14},
+  [220] = {.lex_state = 14},
+  [221] = {.lex_state = 0},
+  [222] = {.lex_state = 14},
+  [223] = {.lex_state = 0},
+  [224] = {.lex_state = 14},
+  [225] = {.lex_state = 14},
+  [226] = {.lex_state = 14},
+  [227] = {.lex_state = 37},
+  [228] = {.lex_state = 14},
+  [229] = {.lex_state = 0},
+  [230] = {.lex_state = 14},
+  [231] = {.lex_state = 0},
+  [232] = {.lex_state = 0},
+  [233] = {.lex_state = 36},
+  [234] = {.lex_state = 36},
+  [235] = {.lex_state = 38},
+  [236] = {.lex_state = 38},
+  [237] = {.lex_state = 38},
+  [238] = {.lex_state = 0},
+  [239] = {.lex_state = 10},
+  [240] = {.lex_state = 38},
+  [241] = {.lex_state = 0},
+  [242] = {.lex_state = 11},
+  [243] = {.lex_state = 36},
+  [244] = {.lex_state = 0},
+  [245] = {.lex_state = 10},
+  [246] = {.lex_state = 36},
+  [247] = {.lex_state = 63},
+  [248] = {.lex_state = 10},
+  [249] = {.lex_state = 13},
+  [250] = {.lex_state = 38},
+  [251] = {.lex_state = 10},
+  [252] = {.lex_state = 38},
+  [253] = {.lex_state = 0},
+  [254] = {.lex_state = 0},
+  [255] = {.lex_state = 0},
+  [256] = {.lex_state = 0},
+  [257] = {.lex_state = 0},
+  [258] = {.lex_state = 0},
+  [259] = {.lex_state = 60},
+  [260] = {.lex_state = 63},
+  [261] = {.lex_state = 0},
+  [262] = {.lex_state = 63},
+  [263] = {.lex_state = 65},
+  [264] = {.lex_state = 60},
+  [265] = {.lex_state = 0},
+  [266] = {.lex_state = 0},
+  [267] = {.lex_state = 0},
+  [268] = {.lex_state = 0},
+  [269] = {.lex_state = 0},
+  [270] = {.lex_state = 0},
+  [271] = {.lex_state = 0},
+  [272] = {.lex_state = 0},
+  [273] = {.lex_state = 0},
+  [274] = {.lex_state = 13},
+  [275] = {.lex_state = 0},
+  [276] = {.lex_state = 14},
+  [277] = {.lex_state = 0},
+  [278] = {.lex_state = 13},
+  [279] = {.lex_state = 0},
+  [280] = {.lex_state = 0},
+  [281] = {.lex_state = 0},
+  [282] = {.lex_state = 0},
+  [283] = {.lex_state = 0},
+  [284] = {.lex_state = 0},
+  [285] = {.lex_state = 63},
+  [286] = {.lex_state = 65},
+  [287] = {.lex_state = 0},
+  [288] = {.lex_state = 0},
+  [289] = {.lex_state = 0},
+  [290] = {.lex_state = 63},
+  [291] = {.lex_state = 0},
+  [292] = {.lex_state = 0},
+  [293] = {.lex_state = 0},
+  [294] = {.lex_state = 63},
+  [295] = {.lex_state = 0},
+  [296] = {.lex_state = 0},
+  [297] = {.lex_state = 60},
+  [298] = {.lex_state = 60},
+  [299] = {.lex_state = 63},
+  [300] = {.lex_state = 0},
+  [301] = {.lex_state = 0},
+  [302] = {.lex_state = 0},
+  [303] = {.lex_state = 0},
+  [304] = {.lex_state = 65},
+  [305] = {.lex_state = 60},
+  [306] = {.lex_state = 0},
+  [307] = {.lex_state = 0},
+  [308] = {.lex_state = 65},
+  [309] = {.lex_state = 0},
+  [310] = {.lex_state = 0},
+  [311] = {.lex_state = 0},
+  [312] = {.lex_state = 0},
+  [313] = {.lex_state = 0},
+  [314] = {.lex_state = 0},
+  [315] = {.lex_state = 0},
+  [316] = {.lex_state = 0},
+  [317] = {.lex_state = 0},
+  [318] = {.lex_state = 0},
+  [319] = {.lex_state = 0},
+  [320] = {.lex_state = 0},
+  [321] = {.lex_state = 0},
+  [322] = {.lex_state = 63},
+  [323] = {.lex_state = 0},
+  [324] = {.lex_state = 60},
+  [325] = {.lex_state = 0},
+  [326] = {.lex_state = 0},
+  [327] = {.lex_state = 0},
+  [328] = {.lex_state = 0},
+  [329] = {.lex_state = 38},
+  [330] = {.lex_state = 0},
+  [331] = {.lex_state = 0},
+  [332] = {.lex_state = 0},
+  [333] = {.lex_state = 13},
+  [334] = {.lex_state = 0},
+  [335] = {.lex_state = 63},
+  [336] = {.lex_state = 60},
+  [337] = {.lex_state = 38},
+  [338] = {.lex_state = 63},
+  [339] = {.lex_state = 0},
+  [340] = {.lex_state = 0},
+  [341] = {.lex_state = 0},
+  [342] = {.lex_state = 0},
+  [343] = {.lex_state = 0},
+  [344] = {.lex_state = 60},
+  [345] = {.lex_state = 0},
+  [346] = {.lex_state = 38},
+  [347] = {.lex_state = 0},
+  [348] = {.lex_state = 0},
+  [349] = {.lex_state = 38},
+  [350] = {.lex_state = 13},
+  [351] = {.lex_state = 13},
+  [352] = {.lex_state = 13},
+  [353] = {.lex_state = 63},
+  [354] = {.lex_state = 0},
+  [355] = {.lex_state = 63},
+  [356] = {.lex_state = 38},
+  [357] = {.lex_state = 38},
+  [358] = {.lex_state = 38},
+  [359] = {.lex_state = 38},
+  [360] = {.lex_state = 38},
+  [361] = {.lex_state = 0},
+  [362] = {.lex_state = 63},
+  [363] = {.lex_state = 13},
+  [364] = {.lex_state = 0},
+  [365] = {.lex_state = 0},
+  [366] = {.lex_state = 0},
+  [367] = {.lex_state = 0},
+  [368] = {.lex_state = 0},
+  [369] = {.lex_state = 0},
+  [370] = {.lex_state = 0},
+  [371] = {.lex_state = 0},
+  [372] = {.lex_state = 0},
+  [373] = {.lex_state = 0},
+  [374] = {.lex_state = 0},
+  [375] = {.lex_state = 15},
+  [376] = {.lex_state = 13},
+  [377] = {.lex_state = 0},
+  [378] = {.lex_state = 0},
+  [379] = {.lex_state = 0},
+  [380] = {.lex_state = 0},
+  [381] = {.lex_state = 0},
+  [382] = {.lex_state = 0},
+  [383] = {.lex_state = 0},
+  [384] = {.lex_state = 63},
+  [385] = {.lex_state = 0},
+  [386] = {.lex_state = 0},
+  [387] = {.lex_state = 0},
+  [388] = {.lex_state = 0},
+  [389] = {.lex_state = 0},
+  [390] = {.lex_state = 63},
+  [391] = {.lex_state = 0},
+  [392] = {.lex_state = 0},
+  [393] = {.lex_state = 13},
+  [394] = {.lex_state = 13},
+  [395] = {.lex_state = 13},
+  [396] = {.lex_state = 13},
+  [397] = {.lex_state = 43},
+  [398] = {.lex_state = 13},
+  [399] = {.lex_state = 0},
+  [400] = {.lex_state = 13},
+  [401] = {.lex_state = 13},
+  [402] = {.lex_state = 13},
+  [403] = {.lex_state = 0},
+  [404] = {.lex_state = 13},
+  [405] = {.lex_state = 15},
+  [406] = {.lex_state = 15},
+  [407] = {.lex_state = 15},
+  [408] = {.lex_state = 0},
+  [409] = {.lex_state = 13},
+  [410] = {.lex_state = 13},
+  [411] = {.lex_state = 15},
+  [412] = {.lex_state = 16},
+  [413] = {.lex_state = 63},
+  [414] = {.lex_state = 0},
+  [415] = {.lex_state = 13},
+  [416] = {.lex_state = 13},
+  [417] = {.lex_state = 0},
+  [418] = {.lex_state = 15},
+  [419] = {.lex_state = 15},
+  [420] = {.lex_state = 0},
+  [421] = {.lex_state = 0},
+  [422] = {.lex_state = 13},
+  [423] = {.lex_state = 66},
+  [424] = {.lex_state = 15},
+  [425] = {.lex_state = 63},
+  [426] = {.lex_state = 63},
+  [427] = {.lex_state = 0},
+  [428] = {.lex_state = 13},
+  [429] = {.lex_state = 0},
+  [430] = {.lex_state = 0},
+  [431] = {.lex_state = 63},
+  [432] = {.lex_state = 63},
+  [433] = {.lex_state = 0},
+  [434] = {.lex_state = 13},
+  [435] = {.lex_state = 0},
+  [436] = {.lex_state = 0},
+  [437] = {.lex_state = 0},
+  [438] = {.lex_state = 66},
+  [439] = {.lex_state = 0},
+  [440] = {.lex_state = 0},
+  [441] = {.lex_state = 0},
+  [442] = {.lex_state = 0},
+  [443] = {.lex_state = 0},
+  [444] = {.lex_state = 63},
+  [445] = {.lex_state = 0},
+  [446] = {.lex_state = 0},
+  [447] = {.lex_state = 0},
+  [448] = {.lex_state = 0},
+  [449] = {.lex_state = 0},
+  [450] = {.lex_state = 0},
+  [451] = {.lex_state = 0},
+  [452] = {.lex_state = 0},
+  [453] = {.lex_state = 0},
+  [454] = {.lex_state = 0},
+  [455] = {.lex_state = 0},
+  [456] = {.lex_state = 0},
+  [457] = {.lex_state = 0},
+  [458] = {.lex_state = 60},
+  [459] = {.lex_state = 0},
+  [460] = {.lex_state = 0},
+  [461] = {.lex_state = 63},
+  [462] = {.lex_state = 0},
+  [463] = {.lex_state = 0},
+  [464] = {.lex_state = 0},
+  [465] = {.lex_state = 0},
+  [466] = {.lex_state = 0},
+  [467] = {.lex_state = 0},
+  [468] = {.lex_state = 0},
+  [469] = {.lex_state = 0},
+  [470] = {.lex_state = 0},
+  [471] = {.lex_state = 0},
+  [472] = {.lex_state = 0},
+  [473] = {.lex_state = 0},
+  [474] = {.lex_state = 0},
+  [475] = {.lex_state = 63},
+  [476] = {.lex_state = 63},
+  [477] = {.lex_state = 63},
+  [478] = {.lex_state = 16},
+  [479] = {.lex_state = 0},
+  [480] = {.lex_state = 0},
+  [481] = {.lex_state = 0},
+  [482] = {.lex_state = 39},
+  [483] = {.lex_state = 16},
+  [484] = {.lex_state = 0},
+  [485] = {.lex_state = 0},
+  [486] = {.lex_state = 0},
+  [487] = {(TSStateId)(-1),},
 };
 
 static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
   [STATE(0)] = {
+    [sym_comment] = STATE(0),
     [ts_builtin_sym_end] = ACTIONS(1),
-    [anon_sym_EQ] = ACTIONS(1),
-    [anon_sym_constant] = ACTIONS(1),
-    [anon_sym_parameter] = ACTIONS(1),
+    [anon_sym_HloModule] = ACTIONS(1),
     [anon_sym_COMMA] = ACTIONS(1),
-    [sym_root] = ACTIONS(1),
+    [anon_sym_FileNames] = ACTIONS(1),
+    [anon_sym_FunctionNames] = ACTIONS(1),
+    [anon_sym_FileLocations] = ACTIONS(1),
+    [anon_sym_LBRACE] = ACTIONS(1),
+    [anon_sym_file_name_id] = ACTIONS(1),
+    [anon_sym_EQ] = ACTIONS(1),
+    [anon_sym_function_name_id] = ACTIONS(1),
+    [anon_sym_line] = ACTIONS(1),
+    [anon_sym_end_line] = ACTIONS(1),
+    [anon_sym_column] = ACTIONS(1),
+    [anon_sym_end_column] = ACTIONS(1),
+    [anon_sym_RBRACE] = ACTIONS(1),
+    [anon_sym_StackFrames] = ACTIONS(1),
+    [anon_sym_file_location_id] = ACTIONS(1),
+    [anon_sym_parent_frame_id] = ACTIONS(1),
+    [anon_sym_DASH_GT] = ACTIONS(1),
+    [sym_entry] = ACTIONS(1),
     [anon_sym_LPAREN] = ACTIONS(1),
     [anon_sym_RPAREN] = ACTIONS(1),
+    [anon_sym_COLON] = ACTIONS(1),
+    [anon_sym_constant] = ACTIONS(1),
+    [anon_sym_parameter] = ACTIONS(1),
+    [anon_sym_POUND] = ACTIONS(1),
+    [anon_sym_metadata] = ACTIONS(1),
+    [anon_sym_calls] = ACTIONS(1),
+    [anon_sym_to_apply] = ACTIONS(1),
+    [anon_sym_body] = ACTIONS(1),
+    [anon_sym_condition] = ACTIONS(1),
+    [anon_sym_select] = ACTIONS(1),
+    [anon_sym_scatter] = ACTIONS(1),
+    [anon_sym_branch_computations] = ACTIONS(1),
+    [anon_sym_called_computations] = ACTIONS(1),
+    [anon_sym_true_computation] = ACTIONS(1),
+    [anon_sym_false_computation] = ACTIONS(1),
+    [anon_sym_control_DASHpredecessors] = ACTIONS(1),
+    [sym_root] = ACTIONS(1),
     [anon_sym_LBRACK] = ACTIONS(1),
     [anon_sym_RBRACK] = ACTIONS(1),
     [anon_sym_LT_EQ] = ACTIONS(1),
     [anon_sym_QMARK] = ACTIONS(1),
     [anon_sym_b] = ACTIONS(1),
     [anon_sym_LPAREN2] = ACTIONS(1),
-    [anon_sym_LBRACE] = ACTIONS(1),
-    [anon_sym_COLON] = ACTIONS(1),
-    [anon_sym_RBRACE] = ACTIONS(1),
     [anon_sym_T] = ACTIONS(1),
     [anon_sym_S] = ACTIONS(1),
     [anon_sym_E] = ACTIONS(1),
@@ -2668,10 +10443,9 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [anon_sym_SC] = ACTIONS(1),
     [anon_sym_M] = ACTIONS(1),
     [anon_sym_P] = ACTIONS(1),
-    [anon_sym_POUND] = ACTIONS(1),
+    [anon_sym_POUND2] = ACTIONS(1),
     [anon_sym_STAR] = ACTIONS(1),
     [anon_sym_D] = ACTIONS(1),
-    [anon_sym_metadata] = ACTIONS(1),
     [anon_sym_DQUOTE] = ACTIONS(1),
     [sym_primitive_type] = ACTIONS(1),
     [sym_name] = ACTIONS(1),
@@ -2679,2836 +10453,8336 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [sym_opcode] = ACTIONS(1),
     [sym_integer] = ACTIONS(1),
     [sym_string] = ACTIONS(1),
-    [sym_comment] = ACTIONS(3),
+    [aux_sym_comment_token1] = ACTIONS(3),
+    [aux_sym_comment_token2] = ACTIONS(3),
   },
   [STATE(1)] = {
-    [sym_source_file] = STATE(163),
-    [sym_instruction] = STATE(186),
-    [sym__shape] = STATE(186),
-    [sym_array_shape] = STATE(186),
-    [sym_tuple_shape] = STATE(186),
-    [sym_buffer_shape] = STATE(186),
+    [sym_source_file] = STATE(430),
+    [sym_module] = STATE(408),
+    [sym_module_header] = STATE(8),
+    [sym__module_part] = STATE(162),
+    [sym_file_names] = STATE(165),
+    [sym_function_names] = STATE(165),
+    [sym_file_locations] = STATE(165),
+    [sym_stack_frames] = STATE(165),
+    [sym_computation] = STATE(165),
+    [sym_instruction] = STATE(408),
+    [sym__shape] = STATE(408),
+    [sym_array_shape] = STATE(217),
+    [sym_tuple_shape] = STATE(217),
+    [sym_buffer_shape] = STATE(217),
+    [sym_comment] = STATE(1),
+    [aux_sym_module_repeat1] = STATE(15),
     [ts_builtin_sym_end] = ACTIONS(5),
-    [sym_root] = ACTIONS(7),
-    [anon_sym_LPAREN] = ACTIONS(9),
-    [anon_sym_b] = ACTIONS(11),
-    [sym_primitive_type] = ACTIONS(13),
-    [sym_name] = ACTIONS(15),
-    [sym_comment] = ACTIONS(3),
+    [anon_sym_HloModule] = ACTIONS(7),
+    [anon_sym_FileNames] = ACTIONS(9),
+    [anon_sym_FunctionNames] = ACTIONS(11),
+    [anon_sym_FileLocations] = ACTIONS(13),
+    [anon_sym_StackFrames] = ACTIONS(15),
+    [sym_entry] = ACTIONS(17),
+    [anon_sym_LPAREN] = ACTIONS(19),
+    [sym_root] = ACTIONS(21),
+    [anon_sym_b] = ACTIONS(23),
+    [sym_primitive_type] = ACTIONS(25),
+    [sym_name] = ACTIONS(27),
+    [aux_sym_comment_token1] = ACTIONS(3),
+    [aux_sym_comment_token2] = ACTIONS(3),
   },
 };
 
 static const uint16_t ts_small_parse_table[] = {
-  [0] = 8,
-    ACTIONS(20), 1,
-      anon_sym_LPAREN,
-    ACTIONS(25), 1,
-      anon_sym_LBRACK,
-    ACTIONS(28), 1,
-      anon_sym_LBRACE,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(31), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(23), 3,
-      anon_sym_RPAREN,
-      anon_sym_RBRACK,
-      anon_sym_RBRACE,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(17), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [34] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RBRACE,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [66] = 3,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(50), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(48), 12,
-      ts_builtin_sym_end,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__reference,
-      sym_string,
-  [88] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(54), 1,
-      anon_sym_RPAREN,
-    ACTIONS(56), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(10), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(52), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [120] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(58), 1,
-      anon_sym_LPAREN,
-    ACTIONS(62), 1,
-      anon_sym_S,
-    STATE(13), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-    ACTIONS(60), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [148] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(64), 1,
-      anon_sym_LPAREN,
-    ACTIONS(68), 1,
-      anon_sym_S,
-    STATE(9), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-    ACTIONS(66), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [176] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RPAREN,
-    ACTIONS(74), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(14), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(70), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [208] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(76), 1,
-      anon_sym_LPAREN,
-    ACTIONS(81), 1,
-      anon_sym_S,
-    STATE(9), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-    ACTIONS(79), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [236] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(83), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [268] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RBRACK,
-    ACTIONS(87), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(15), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(85), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [300] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RBRACE,
-    ACTIONS(91), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(16), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(89), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [332] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(93), 1,
-      anon_sym_LPAREN,
-    ACTIONS(98), 1,
-      anon_sym_S,
-    STATE(13), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-    ACTIONS(96), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [360] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [392] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RBRACK,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [424] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RBRACE,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [456] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RPAREN,
-    ACTIONS(106), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(21), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(102), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [488] = 3,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(110), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(108), 12,
-      ts_builtin_sym_end,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__reference,
-      sym_string,
-  [510] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RBRACE,
-    ACTIONS(114), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(3), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(112), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [542] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RBRACK,
-    ACTIONS(118), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(22), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(116), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [574] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [606] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RBRACK,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [638] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(120), 1,
-      anon_sym_RBRACE,
-    ACTIONS(122), 1,
-      anon_sym_T,
-    ACTIONS(125), 1,
-      anon_sym_S,
-    ACTIONS(128), 1,
-      anon_sym_E,
-    ACTIONS(131), 1,
-      anon_sym_L,
-    ACTIONS(134), 1,
-      anon_sym_SC,
-    ACTIONS(137), 1,
-      anon_sym_M,
-    ACTIONS(140), 1,
-      anon_sym_P,
-    ACTIONS(143), 1,
-      anon_sym_POUND,
-    ACTIONS(146), 1,
-      anon_sym_STAR,
-    ACTIONS(149), 1,
-      anon_sym_D,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [681] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(152), 1,
-      anon_sym_RBRACE,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [724] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(174), 1,
-      anon_sym_RBRACE,
-    STATE(24), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [767] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(178), 1,
-      anon_sym_LPAREN,
-    ACTIONS(181), 1,
-      anon_sym_LBRACK,
-    ACTIONS(187), 1,
-      anon_sym_LBRACE,
-    ACTIONS(176), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(190), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(184), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-    STATE(26), 3,
-      sym_block,
-      sym__item,
-      aux_sym_attribute_value_repeat1,
-  [798] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(193), 1,
-      anon_sym_RBRACE,
-    STATE(28), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [841] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(195), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [884] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(197), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(201), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(199), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-    STATE(26), 3,
-      sym_block,
-      sym__item,
-      aux_sym_attribute_value_repeat1,
-  [915] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(203), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [958] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(205), 1,
-      anon_sym_RBRACE,
-    STATE(33), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1001] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(207), 1,
-      anon_sym_RBRACE,
-    STATE(30), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1044] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(209), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1087] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(213), 1,
-      anon_sym_S,
-    ACTIONS(211), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1107] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    STATE(134), 1,
-      sym_attribute_value,
-    ACTIONS(217), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(215), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-    STATE(29), 3,
-      sym_block,
-      sym__item,
-      aux_sym_attribute_value_repeat1,
-  [1137] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(221), 1,
-      anon_sym_S,
-    ACTIONS(219), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1157] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(225), 1,
-      anon_sym_S,
-    ACTIONS(223), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1177] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(229), 1,
-      anon_sym_S,
-    ACTIONS(227), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1197] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(231), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1217] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(237), 1,
-      anon_sym_S,
-    ACTIONS(235), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1237] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(241), 1,
-      anon_sym_S,
-    ACTIONS(239), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1257] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(245), 1,
-      anon_sym_S,
-    ACTIONS(243), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1277] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(249), 1,
-      anon_sym_S,
-    ACTIONS(247), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1296] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(253), 1,
-      anon_sym_S,
-    ACTIONS(251), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1315] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(257), 1,
-      anon_sym_S,
-    ACTIONS(255), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1334] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(261), 1,
-      anon_sym_S,
-    ACTIONS(259), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1353] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(265), 1,
-      anon_sym_S,
-    ACTIONS(263), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1372] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(269), 1,
-      anon_sym_S,
-    ACTIONS(267), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1391] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(273), 1,
-      anon_sym_S,
-    ACTIONS(271), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1410] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(277), 1,
-      anon_sym_S,
-    ACTIONS(275), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1429] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(281), 1,
-      anon_sym_S,
-    ACTIONS(279), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1448] = 8,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(283), 1,
-      anon_sym_LPAREN,
-    ACTIONS(285), 1,
-      anon_sym_RPAREN,
-    ACTIONS(287), 1,
-      anon_sym_b,
-    ACTIONS(289), 1,
-      sym_primitive_type,
-    ACTIONS(291), 1,
-      sym_name,
-    STATE(94), 1,
-      sym_operand,
-    STATE(201), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1476] = 7,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(283), 1,
-      anon_sym_LPAREN,
-    ACTIONS(287), 1,
-      anon_sym_b,
-    ACTIONS(289), 1,
-      sym_primitive_type,
-    ACTIONS(291), 1,
-      sym_name,
-    STATE(130), 1,
-      sym_operand,
-    STATE(201), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1501] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(297), 1,
-      anon_sym_LBRACE,
-    STATE(76), 1,
-      sym_layout,
-    ACTIONS(293), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(295), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1521] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(299), 1,
-      anon_sym_RPAREN,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(116), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1543] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    ACTIONS(303), 1,
-      anon_sym_RPAREN,
-    STATE(96), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1565] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(106), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1584] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(192), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1603] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(307), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(305), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1618] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(311), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(309), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1633] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(105), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1652] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(198), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1671] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(133), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1690] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(315), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(313), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1705] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(187), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1724] = 7,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(317), 1,
-      anon_sym_LPAREN,
-    ACTIONS(319), 1,
-      anon_sym_LBRACK,
-    ACTIONS(321), 1,
-      anon_sym_LBRACE,
-    ACTIONS(323), 1,
-      sym_word,
-    ACTIONS(325), 1,
-      sym_string,
-    STATE(138), 1,
-      sym_block,
-  [1746] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(327), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(329), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1760] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(331), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(333), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1774] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(335), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(337), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1788] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(339), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(341), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1802] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(343), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(345), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1816] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(347), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(349), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1830] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(351), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(353), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1844] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(355), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(357), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1858] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(359), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(361), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1872] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(363), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(365), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1886] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(367), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(369), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1900] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(371), 1,
+  [0] = 10,
+    ACTIONS(29), 1,
       anon_sym_metadata,
-    ACTIONS(373), 1,
+    ACTIONS(33), 1,
       sym_key,
-    STATE(122), 3,
-      sym__attribute,
-      sym_metadata,
-      sym_attribute,
-  [1915] = 5,
-    ACTIONS(3), 1,
+    STATE(2), 1,
       sym_comment,
-    ACTIONS(375), 1,
-      anon_sym_RBRACK,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    STATE(104), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [1932] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(381), 1,
-      anon_sym_RBRACK,
-    STATE(117), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [1949] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(383), 1,
-      anon_sym_COMMA,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(386), 3,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [1964] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(388), 1,
-      anon_sym_RBRACE,
-    ACTIONS(390), 1,
-      sym_key,
-    STATE(85), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [1978] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    STATE(86), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(394), 2,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [1992] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(390), 1,
-      sym_key,
-    ACTIONS(396), 1,
-      anon_sym_RBRACE,
-    STATE(82), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [2006] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(398), 1,
-      anon_sym_RBRACE,
-    ACTIONS(400), 1,
-      sym_key,
-    STATE(85), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [2020] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(403), 2,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [2034] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(386), 4,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [2044] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(405), 1,
-      anon_sym_COLON,
-    ACTIONS(407), 1,
-      anon_sym_RBRACE,
-    ACTIONS(409), 1,
-      sym_integer,
-    STATE(148), 1,
-      sym_minor_to_major,
-  [2060] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    STATE(123), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [2074] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(409), 1,
-      sym_integer,
-    ACTIONS(411), 1,
-      anon_sym_COLON,
-    ACTIONS(413), 1,
-      anon_sym_RBRACE,
-    STATE(150), 1,
-      sym_minor_to_major,
-  [2090] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(417), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2103] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(419), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2116] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(421), 1,
-      ts_builtin_sym_end,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2129] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(425), 1,
-      anon_sym_COMMA,
-    ACTIONS(427), 1,
-      anon_sym_RPAREN,
-    STATE(102), 1,
-      aux_sym_operands_repeat1,
-  [2142] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(429), 1,
-      ts_builtin_sym_end,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2155] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(431), 1,
-      anon_sym_RPAREN,
-    STATE(92), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2168] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(433), 1,
-      anon_sym_COMMA,
-    ACTIONS(435), 1,
-      anon_sym_RPAREN,
     STATE(103), 1,
-      aux_sym_tile_repeat1,
-  [2181] = 4,
-    ACTIONS(3), 1,
+      sym__module_metadata,
+    STATE(120), 1,
+      sym__module_attribute,
+    STATE(122), 1,
+      sym__calling_attribute,
+    STATE(123), 1,
+      sym__plain_attribute,
+    STATE(442), 1,
+      sym__calling_key,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(31), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [42] = 10,
+    ACTIONS(29), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    STATE(3), 1,
       sym_comment,
-    ACTIONS(437), 1,
-      anon_sym_COMMA,
-    ACTIONS(440), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2194] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(58), 1,
-      anon_sym_LPAREN,
-    STATE(6), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-  [2207] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(64), 1,
-      anon_sym_LPAREN,
-    STATE(7), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-  [2220] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(442), 1,
-      ts_builtin_sym_end,
-    ACTIONS(444), 1,
-      anon_sym_COMMA,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2233] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(425), 1,
-      anon_sym_COMMA,
-    ACTIONS(447), 1,
-      anon_sym_RPAREN,
-    STATE(108), 1,
-      aux_sym_operands_repeat1,
-  [2246] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(433), 1,
-      anon_sym_COMMA,
-    ACTIONS(449), 1,
-      anon_sym_RPAREN,
-    STATE(109), 1,
-      aux_sym_tile_repeat1,
-  [2259] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(453), 1,
-      anon_sym_RBRACK,
-    STATE(119), 1,
-      aux_sym_dimensions_repeat1,
-  [2272] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(457), 1,
-      sym_opcode,
-    ACTIONS(455), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [2283] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(461), 1,
-      sym_opcode,
-    ACTIONS(459), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [2294] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(463), 1,
-      ts_builtin_sym_end,
-    STATE(93), 1,
-      aux_sym_instruction_repeat1,
-  [2307] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(465), 1,
-      anon_sym_COMMA,
-    ACTIONS(468), 1,
-      anon_sym_RPAREN,
-    STATE(108), 1,
-      aux_sym_operands_repeat1,
-  [2320] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(470), 1,
-      anon_sym_COMMA,
-    ACTIONS(473), 1,
-      anon_sym_RPAREN,
-    STATE(109), 1,
-      aux_sym_tile_repeat1,
-  [2333] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(475), 1,
-      ts_builtin_sym_end,
-    STATE(95), 1,
-      aux_sym_instruction_repeat1,
-  [2346] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    ACTIONS(477), 1,
-      anon_sym_RPAREN,
-    STATE(114), 1,
-      aux_sym_minor_to_major_repeat1,
-  [2359] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(479), 1,
-      anon_sym_RPAREN,
-    ACTIONS(481), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [2370] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(483), 1,
-      anon_sym_COMMA,
-    ACTIONS(486), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2383] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    ACTIONS(488), 1,
-      anon_sym_RPAREN,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-  [2396] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(293), 1,
-      sym_name,
-    ACTIONS(490), 1,
+    STATE(103), 1,
+      sym__module_metadata,
+    STATE(120), 1,
+      sym__module_attribute,
+    STATE(122), 1,
+      sym__calling_attribute,
+    STATE(123), 1,
+      sym__plain_attribute,
+    STATE(442), 1,
+      sym__calling_key,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(31), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [84] = 11,
+    ACTIONS(40), 1,
       anon_sym_LBRACE,
-    STATE(169), 1,
-      sym_layout,
-  [2409] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
+    ACTIONS(45), 1,
+      anon_sym_LPAREN,
+    ACTIONS(48), 1,
+      anon_sym_LBRACK,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(37), 2,
       anon_sym_COMMA,
-    ACTIONS(492), 1,
-      anon_sym_RPAREN,
-    STATE(91), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2422] = 4,
-    ACTIONS(3), 1,
+      anon_sym_EQ,
+    ACTIONS(54), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(4), 2,
       sym_comment,
-    ACTIONS(451), 1,
+      aux_sym__literal_repeat1,
+    ACTIONS(43), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_RBRACK,
+    ACTIONS(51), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [126] = 8,
+    ACTIONS(63), 1,
+      anon_sym_LBRACE,
+    STATE(5), 1,
+      sym_comment,
+    STATE(6), 1,
+      aux_sym__module_value_repeat1,
+    STATE(39), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(59), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(65), 3,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+    ACTIONS(61), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [161] = 7,
+    ACTIONS(71), 1,
+      anon_sym_LBRACE,
+    STATE(39), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(67), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(6), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(74), 3,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+    ACTIONS(69), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [194] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(85), 1,
+      anon_sym_RBRACK,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(7), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [236] = 12,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(91), 1,
+      ts_builtin_sym_end,
+    ACTIONS(93), 1,
+      sym_name,
+    STATE(8), 1,
+      sym_comment,
+    STATE(22), 1,
+      aux_sym_module_repeat1,
+    STATE(162), 1,
+      sym__module_part,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(165), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [278] = 7,
+    ACTIONS(97), 1,
+      anon_sym_LPAREN,
+    ACTIONS(99), 1,
+      anon_sym_S,
+    STATE(9), 1,
+      sym_comment,
+    STATE(17), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(56), 1,
+      sym_split,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(95), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [310] = 11,
+    ACTIONS(101), 1,
+      ts_builtin_sym_end,
+    ACTIONS(103), 1,
+      anon_sym_FileNames,
+    ACTIONS(106), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(109), 1,
+      anon_sym_FileLocations,
+    ACTIONS(112), 1,
+      anon_sym_StackFrames,
+    ACTIONS(115), 1,
+      sym_entry,
+    ACTIONS(118), 1,
+      sym_name,
+    STATE(162), 1,
+      sym__module_part,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(10), 2,
+      sym_comment,
+      aux_sym_module_repeat1,
+    STATE(165), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [350] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(121), 1,
+      anon_sym_RBRACE,
+    STATE(11), 1,
+      sym_comment,
+    STATE(18), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [392] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(121), 1,
+      anon_sym_RPAREN,
+    STATE(12), 1,
+      sym_comment,
+    STATE(19), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [434] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(121), 1,
+      anon_sym_RBRACK,
+    STATE(13), 1,
+      sym_comment,
+    STATE(20), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [476] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(123), 1,
+      anon_sym_RPAREN,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(14), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [518] = 12,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(91), 1,
+      ts_builtin_sym_end,
+    ACTIONS(93), 1,
+      sym_name,
+    STATE(10), 1,
+      aux_sym_module_repeat1,
+    STATE(15), 1,
+      sym_comment,
+    STATE(162), 1,
+      sym__module_part,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(165), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [560] = 6,
+    ACTIONS(127), 1,
+      anon_sym_LPAREN,
+    ACTIONS(130), 1,
+      anon_sym_S,
+    STATE(57), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(16), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat1,
+    ACTIONS(125), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [590] = 6,
+    ACTIONS(134), 1,
+      anon_sym_LPAREN,
+    ACTIONS(137), 1,
+      anon_sym_S,
+    STATE(56), 1,
+      sym_split,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(17), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat2,
+    ACTIONS(132), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [620] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(139), 1,
+      anon_sym_RBRACE,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(18), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [662] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(139), 1,
+      anon_sym_RPAREN,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(19), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [704] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(139), 1,
+      anon_sym_RBRACK,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(20), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [746] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(141), 1,
+      anon_sym_RPAREN,
+    STATE(14), 1,
+      aux_sym__literal_repeat1,
+    STATE(21), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [788] = 12,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(93), 1,
+      sym_name,
+    ACTIONS(143), 1,
+      ts_builtin_sym_end,
+    STATE(10), 1,
+      aux_sym_module_repeat1,
+    STATE(22), 1,
+      sym_comment,
+    STATE(162), 1,
+      sym__module_part,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(165), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [830] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(145), 1,
+      anon_sym_RBRACE,
+    STATE(23), 1,
+      sym_comment,
+    STATE(26), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [872] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(145), 1,
+      anon_sym_RPAREN,
+    STATE(24), 1,
+      sym_comment,
+    STATE(27), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [914] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(145), 1,
+      anon_sym_RBRACK,
+    STATE(7), 1,
+      aux_sym__literal_repeat1,
+    STATE(25), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [956] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(85), 1,
+      anon_sym_RBRACE,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(26), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [998] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(85), 1,
+      anon_sym_RPAREN,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(27), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1040] = 7,
+    ACTIONS(149), 1,
+      anon_sym_LPAREN,
+    ACTIONS(151), 1,
+      anon_sym_S,
+    STATE(16), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(28), 1,
+      sym_comment,
+    STATE(57), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(147), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1072] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(153), 1,
+      anon_sym_RBRACE,
+    STATE(29), 1,
+      sym_comment,
+    STATE(32), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1114] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(153), 1,
+      anon_sym_RPAREN,
+    STATE(30), 1,
+      sym_comment,
+    STATE(33), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1156] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(153), 1,
+      anon_sym_RBRACK,
+    STATE(31), 1,
+      sym_comment,
+    STATE(34), 1,
+      aux_sym__literal_repeat1,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1198] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(155), 1,
+      anon_sym_RBRACE,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(32), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1240] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(155), 1,
+      anon_sym_RPAREN,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(33), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1282] = 12,
+    ACTIONS(79), 1,
+      anon_sym_LBRACE,
+    ACTIONS(81), 1,
+      anon_sym_LPAREN,
+    ACTIONS(83), 1,
+      anon_sym_LBRACK,
+    ACTIONS(155), 1,
+      anon_sym_RBRACK,
+    STATE(4), 1,
+      aux_sym__literal_repeat1,
+    STATE(34), 1,
+      sym_comment,
+    STATE(41), 1,
+      sym__item,
+    STATE(42), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(77), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(89), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(87), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1324] = 15,
+    ACTIONS(157), 1,
+      anon_sym_RBRACE,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    STATE(35), 1,
+      sym_comment,
+    STATE(40), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1371] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(179), 1,
+      anon_sym_RBRACE,
+    STATE(36), 1,
+      sym_comment,
+    STATE(37), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1418] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(181), 1,
+      anon_sym_RBRACE,
+    STATE(37), 1,
+      sym_comment,
+    STATE(40), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1465] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(183), 1,
+      anon_sym_RBRACE,
+    STATE(35), 1,
+      aux_sym_layout_repeat1,
+    STATE(38), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1512] = 4,
+    STATE(39), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(185), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(187), 11,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [1537] = 14,
+    ACTIONS(189), 1,
+      anon_sym_RBRACE,
+    ACTIONS(191), 1,
+      anon_sym_T,
+    ACTIONS(194), 1,
+      anon_sym_S,
+    ACTIONS(197), 1,
+      anon_sym_E,
+    ACTIONS(200), 1,
+      anon_sym_L,
+    ACTIONS(203), 1,
+      anon_sym_SC,
+    ACTIONS(206), 1,
+      anon_sym_M,
+    ACTIONS(209), 1,
+      anon_sym_P,
+    ACTIONS(212), 1,
+      anon_sym_POUND2,
+    ACTIONS(215), 1,
+      anon_sym_STAR,
+    ACTIONS(218), 1,
+      anon_sym_D,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(40), 2,
+      sym_comment,
+      aux_sym_layout_repeat1,
+  [1582] = 4,
+    STATE(41), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(223), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(221), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1607] = 4,
+    STATE(42), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(227), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(225), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1632] = 4,
+    STATE(43), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(229), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(231), 11,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [1657] = 4,
+    STATE(44), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(235), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(233), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1682] = 4,
+    STATE(45), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(237), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(239), 11,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [1707] = 4,
+    STATE(46), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(243), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(241), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1732] = 4,
+    STATE(47), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(245), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(247), 11,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [1757] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(249), 1,
+      anon_sym_RBRACE,
+    STATE(40), 1,
+      aux_sym_layout_repeat1,
+    STATE(48), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1804] = 11,
+    ACTIONS(253), 1,
+      anon_sym_LBRACE,
+    ACTIONS(255), 1,
+      anon_sym_LPAREN,
+    ACTIONS(257), 1,
+      anon_sym_LBRACK,
+    STATE(49), 1,
+      sym_comment,
+    STATE(50), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(88), 1,
+      sym__item,
+    STATE(91), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(251), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(261), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(259), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1843] = 10,
+    ACTIONS(265), 1,
+      anon_sym_LBRACE,
+    ACTIONS(268), 1,
+      anon_sym_LPAREN,
+    ACTIONS(271), 1,
+      anon_sym_LBRACK,
+    STATE(88), 1,
+      sym__item,
+    STATE(91), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(263), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(277), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(50), 2,
+      sym_comment,
+      aux_sym_attribute_value_repeat1,
+    ACTIONS(274), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1880] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(280), 1,
+      anon_sym_RBRACE,
+    STATE(51), 1,
+      sym_comment,
+    STATE(52), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1927] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(282), 1,
+      anon_sym_RBRACE,
+    STATE(40), 1,
+      aux_sym_layout_repeat1,
+    STATE(52), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1974] = 15,
+    ACTIONS(159), 1,
+      anon_sym_T,
+    ACTIONS(161), 1,
+      anon_sym_S,
+    ACTIONS(163), 1,
+      anon_sym_E,
+    ACTIONS(165), 1,
+      anon_sym_L,
+    ACTIONS(167), 1,
+      anon_sym_SC,
+    ACTIONS(169), 1,
+      anon_sym_M,
+    ACTIONS(171), 1,
+      anon_sym_P,
+    ACTIONS(173), 1,
+      anon_sym_POUND2,
+    ACTIONS(175), 1,
+      anon_sym_STAR,
+    ACTIONS(177), 1,
+      anon_sym_D,
+    ACTIONS(284), 1,
+      anon_sym_RBRACE,
+    STATE(48), 1,
+      aux_sym_layout_repeat1,
+    STATE(53), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2021] = 4,
+    ACTIONS(288), 1,
+      anon_sym_S,
+    STATE(54), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(286), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2045] = 4,
+    ACTIONS(292), 1,
+      anon_sym_S,
+    STATE(55), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(290), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2069] = 4,
+    ACTIONS(296), 1,
+      anon_sym_S,
+    STATE(56), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(294), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2093] = 4,
+    ACTIONS(300), 1,
+      anon_sym_S,
+    STATE(57), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(298), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2117] = 4,
+    ACTIONS(304), 1,
+      anon_sym_S,
+    STATE(58), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(302), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2141] = 11,
+    ACTIONS(253), 1,
+      anon_sym_LBRACE,
+    ACTIONS(255), 1,
+      anon_sym_LPAREN,
+    ACTIONS(257), 1,
+      anon_sym_LBRACK,
+    STATE(49), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(59), 1,
+      sym_comment,
+    STATE(88), 1,
+      sym__item,
+    STATE(91), 1,
+      sym_block,
+    STATE(339), 1,
+      sym_attribute_value,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(261), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(259), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2179] = 4,
+    ACTIONS(308), 1,
+      anon_sym_S,
+    STATE(60), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(306), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2203] = 4,
+    ACTIONS(312), 1,
+      anon_sym_S,
+    STATE(61), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(310), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2227] = 4,
+    ACTIONS(316), 1,
+      anon_sym_S,
+    STATE(62), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(314), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2251] = 4,
+    ACTIONS(320), 1,
+      anon_sym_S,
+    STATE(63), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(318), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2274] = 4,
+    ACTIONS(324), 1,
+      anon_sym_S,
+    STATE(64), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(322), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2297] = 4,
+    ACTIONS(328), 1,
+      anon_sym_S,
+    STATE(65), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(326), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2320] = 4,
+    ACTIONS(332), 1,
+      anon_sym_S,
+    STATE(66), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(330), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2343] = 4,
+    ACTIONS(336), 1,
+      anon_sym_S,
+    STATE(67), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(334), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2366] = 4,
+    ACTIONS(340), 1,
+      anon_sym_S,
+    STATE(68), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(338), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2389] = 4,
+    ACTIONS(344), 1,
+      anon_sym_S,
+    STATE(69), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(342), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2412] = 4,
+    ACTIONS(348), 1,
+      anon_sym_S,
+    STATE(70), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(346), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2435] = 4,
+    ACTIONS(352), 1,
+      anon_sym_S,
+    STATE(71), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(350), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2458] = 7,
+    ACTIONS(354), 1,
+      ts_builtin_sym_end,
+    ACTIONS(358), 1,
+      sym_integer,
+    STATE(72), 1,
+      sym_comment,
+    STATE(94), 1,
+      aux_sym_file_names_repeat1,
+    STATE(144), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(356), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2486] = 7,
+    ACTIONS(360), 1,
+      ts_builtin_sym_end,
+    ACTIONS(364), 1,
+      sym_integer,
+    STATE(73), 1,
+      sym_comment,
+    STATE(97), 1,
+      aux_sym_function_names_repeat1,
+    STATE(133), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(362), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2514] = 7,
+    ACTIONS(366), 1,
+      ts_builtin_sym_end,
+    ACTIONS(370), 1,
+      sym_integer,
+    STATE(74), 1,
+      sym_comment,
+    STATE(99), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(137), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(368), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2542] = 7,
+    ACTIONS(372), 1,
+      ts_builtin_sym_end,
+    ACTIONS(376), 1,
+      sym_integer,
+    STATE(75), 1,
+      sym_comment,
+    STATE(100), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(141), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(374), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2570] = 7,
+    ACTIONS(376), 1,
+      sym_integer,
+    ACTIONS(378), 1,
+      ts_builtin_sym_end,
+    STATE(75), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(76), 1,
+      sym_comment,
+    STATE(141), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(380), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2598] = 7,
+    ACTIONS(382), 1,
+      ts_builtin_sym_end,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(386), 1,
+      anon_sym_LF,
+    STATE(77), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(388), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2626] = 7,
+    ACTIONS(364), 1,
+      sym_integer,
+    ACTIONS(390), 1,
+      ts_builtin_sym_end,
+    STATE(73), 1,
+      aux_sym_function_names_repeat1,
+    STATE(78), 1,
+      sym_comment,
+    STATE(133), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(392), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2654] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(394), 1,
+      ts_builtin_sym_end,
+    ACTIONS(396), 1,
+      anon_sym_LF,
+    STATE(79), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(398), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2682] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(400), 1,
+      ts_builtin_sym_end,
+    ACTIONS(402), 1,
+      anon_sym_LF,
+    STATE(80), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(404), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2710] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(406), 1,
+      ts_builtin_sym_end,
+    ACTIONS(408), 1,
+      anon_sym_LF,
+    STATE(81), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2738] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(412), 1,
+      ts_builtin_sym_end,
+    ACTIONS(414), 1,
+      anon_sym_LF,
+    STATE(82), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2766] = 7,
+    ACTIONS(370), 1,
+      sym_integer,
+    ACTIONS(418), 1,
+      ts_builtin_sym_end,
+    STATE(74), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(83), 1,
+      sym_comment,
+    STATE(137), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(420), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2794] = 10,
+    ACTIONS(422), 1,
+      anon_sym_LPAREN,
+    ACTIONS(424), 1,
+      anon_sym_RPAREN,
+    ACTIONS(426), 1,
+      anon_sym_b,
+    ACTIONS(428), 1,
+      sym_primitive_type,
+    ACTIONS(430), 1,
+      sym_name,
+    STATE(84), 1,
+      sym_comment,
+    STATE(271), 1,
+      sym_operand,
+    STATE(428), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(395), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [2828] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(432), 1,
+      ts_builtin_sym_end,
+    ACTIONS(434), 1,
+      anon_sym_LF,
+    STATE(79), 1,
+      aux_sym_module_header_repeat1,
+    STATE(85), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(436), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2856] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(438), 1,
+      ts_builtin_sym_end,
+    ACTIONS(440), 1,
+      anon_sym_LF,
+    STATE(86), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(442), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2884] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(444), 1,
+      ts_builtin_sym_end,
+    ACTIONS(446), 1,
+      anon_sym_LF,
+    STATE(87), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(448), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2912] = 4,
+    STATE(88), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(452), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(450), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2934] = 7,
+    ACTIONS(384), 1,
+      anon_sym_COMMA,
+    ACTIONS(454), 1,
+      ts_builtin_sym_end,
+    ACTIONS(456), 1,
+      anon_sym_LF,
+    STATE(89), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(458), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [2962] = 11,
+    ACTIONS(460), 1,
+      anon_sym_file_name_id,
+    ACTIONS(463), 1,
+      anon_sym_function_name_id,
+    ACTIONS(466), 1,
+      anon_sym_line,
+    ACTIONS(469), 1,
+      anon_sym_end_line,
+    ACTIONS(472), 1,
+      anon_sym_column,
+    ACTIONS(475), 1,
+      anon_sym_end_column,
+    ACTIONS(478), 1,
+      anon_sym_RBRACE,
+    ACTIONS(480), 1,
+      sym_key,
+    STATE(148), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(90), 2,
+      sym_comment,
+      aux_sym_file_location_repeat1,
+  [2998] = 4,
+    STATE(91), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(227), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(225), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3020] = 4,
+    STATE(92), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(235), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(233), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3042] = 4,
+    STATE(93), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(243), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(241), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3064] = 7,
+    ACTIONS(358), 1,
+      sym_integer,
+    ACTIONS(483), 1,
+      ts_builtin_sym_end,
+    STATE(94), 1,
+      sym_comment,
+    STATE(95), 1,
+      aux_sym_file_names_repeat1,
+    STATE(144), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(485), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3092] = 6,
+    ACTIONS(487), 1,
+      ts_builtin_sym_end,
+    ACTIONS(491), 1,
+      sym_integer,
+    STATE(144), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(95), 2,
+      sym_comment,
+      aux_sym_file_names_repeat1,
+    ACTIONS(489), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3118] = 7,
+    ACTIONS(384), 1,
       anon_sym_COMMA,
     ACTIONS(494), 1,
-      anon_sym_RBRACK,
-    STATE(118), 1,
-      aux_sym_dimensions_repeat1,
-  [2435] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
+      ts_builtin_sym_end,
     ACTIONS(496), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2448] = 4,
-    ACTIONS(3), 1,
+      anon_sym_LF,
+    STATE(96), 1,
       sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(498), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2461] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(498), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3146] = 6,
     ACTIONS(500), 1,
-      anon_sym_LPAREN,
-    STATE(110), 1,
-      sym__literal,
-  [2471] = 3,
-    ACTIONS(3), 1,
+      ts_builtin_sym_end,
+    ACTIONS(504), 1,
+      sym_integer,
+    STATE(133), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(97), 2,
       sym_comment,
-    ACTIONS(502), 1,
-      anon_sym_LPAREN,
+      aux_sym_function_names_repeat1,
+    ACTIONS(502), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3172] = 12,
+    ACTIONS(507), 1,
+      anon_sym_file_name_id,
+    ACTIONS(509), 1,
+      anon_sym_function_name_id,
+    ACTIONS(511), 1,
+      anon_sym_line,
+    ACTIONS(513), 1,
+      anon_sym_end_line,
+    ACTIONS(515), 1,
+      anon_sym_column,
+    ACTIONS(517), 1,
+      anon_sym_end_column,
+    ACTIONS(519), 1,
+      anon_sym_RBRACE,
+    ACTIONS(521), 1,
+      sym_key,
+    STATE(98), 1,
+      sym_comment,
+    STATE(101), 1,
+      aux_sym_file_location_repeat1,
+    STATE(148), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3210] = 6,
+    ACTIONS(523), 1,
+      ts_builtin_sym_end,
+    ACTIONS(527), 1,
+      sym_integer,
+    STATE(137), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(99), 2,
+      sym_comment,
+      aux_sym_file_locations_repeat1,
+    ACTIONS(525), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3236] = 6,
+    ACTIONS(530), 1,
+      ts_builtin_sym_end,
+    ACTIONS(534), 1,
+      sym_integer,
+    STATE(141), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(100), 2,
+      sym_comment,
+      aux_sym_stack_frames_repeat1,
+    ACTIONS(532), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3262] = 12,
+    ACTIONS(507), 1,
+      anon_sym_file_name_id,
+    ACTIONS(509), 1,
+      anon_sym_function_name_id,
+    ACTIONS(511), 1,
+      anon_sym_line,
+    ACTIONS(513), 1,
+      anon_sym_end_line,
+    ACTIONS(515), 1,
+      anon_sym_column,
+    ACTIONS(517), 1,
+      anon_sym_end_column,
+    ACTIONS(521), 1,
+      sym_key,
+    ACTIONS(537), 1,
+      anon_sym_RBRACE,
+    STATE(90), 1,
+      aux_sym_file_location_repeat1,
+    STATE(101), 1,
+      sym_comment,
+    STATE(148), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3300] = 5,
+    ACTIONS(541), 1,
+      anon_sym_COMMA,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(539), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(102), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+    ACTIONS(544), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3324] = 4,
+    STATE(103), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(546), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(548), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3345] = 4,
+    STATE(104), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(550), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(552), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3366] = 4,
+    STATE(105), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(554), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(556), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3387] = 4,
+    STATE(106), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(558), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(560), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3408] = 6,
+    ACTIONS(494), 1,
+      ts_builtin_sym_end,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    STATE(89), 1,
+      aux_sym_module_header_repeat1,
     STATE(107), 1,
-      sym_operands,
-  [2481] = 2,
-    ACTIONS(3), 1,
       sym_comment,
-    ACTIONS(442), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(498), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3433] = 4,
+    STATE(108), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(564), 2,
       ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(566), 7,
       anon_sym_COMMA,
-  [2489] = 2,
-    ACTIONS(3), 1,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3454] = 11,
+    ACTIONS(568), 1,
+      anon_sym_LPAREN,
+    ACTIONS(570), 1,
+      anon_sym_RPAREN,
+    ACTIONS(572), 1,
+      sym__module_array_shape,
+    ACTIONS(574), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(576), 1,
+      sym__operand_name,
+    STATE(109), 1,
       sym_comment,
-    ACTIONS(440), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [2497] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(504), 2,
+    STATE(300), 1,
+      sym__module_operand,
+    STATE(375), 1,
+      sym__module_shape,
+    STATE(406), 1,
+      sym__module_tuple_shape,
+    STATE(407), 1,
+      sym__module_buffer_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3489] = 6,
+    ACTIONS(382), 1,
       ts_builtin_sym_end,
+    ACTIONS(562), 1,
       anon_sym_COMMA,
-  [2505] = 2,
-    ACTIONS(3), 1,
+    STATE(81), 1,
+      aux_sym_module_header_repeat1,
+    STATE(110), 1,
       sym_comment,
-    ACTIONS(506), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(388), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3514] = 4,
+    STATE(111), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(578), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(580), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3535] = 9,
+    ACTIONS(422), 1,
+      anon_sym_LPAREN,
+    ACTIONS(426), 1,
+      anon_sym_b,
+    ACTIONS(428), 1,
+      sym_primitive_type,
+    ACTIONS(430), 1,
+      sym_name,
+    STATE(112), 1,
+      sym_comment,
+    STATE(326), 1,
+      sym_operand,
+    STATE(428), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(395), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [3566] = 6,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    ACTIONS(582), 1,
+      ts_builtin_sym_end,
+    STATE(96), 1,
+      aux_sym_module_header_repeat1,
+    STATE(113), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(584), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3591] = 6,
+    ACTIONS(400), 1,
+      ts_builtin_sym_end,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    STATE(86), 1,
+      aux_sym_module_header_repeat1,
+    STATE(114), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(404), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3616] = 4,
+    STATE(115), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(586), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(588), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3637] = 4,
+    STATE(116), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(590), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(592), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3658] = 4,
+    STATE(117), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(594), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(596), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3679] = 6,
+    ACTIONS(412), 1,
+      ts_builtin_sym_end,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    STATE(87), 1,
+      aux_sym_module_header_repeat1,
+    STATE(118), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3704] = 6,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    ACTIONS(598), 1,
+      ts_builtin_sym_end,
+    STATE(77), 1,
+      aux_sym_module_header_repeat1,
+    STATE(119), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(600), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3729] = 4,
+    STATE(120), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(539), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(544), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3750] = 6,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    ACTIONS(602), 1,
+      ts_builtin_sym_end,
+    STATE(82), 1,
+      aux_sym_module_header_repeat1,
+    STATE(121), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(604), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3775] = 4,
+    STATE(122), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(606), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(608), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3796] = 4,
+    STATE(123), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(606), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(608), 7,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3817] = 6,
+    ACTIONS(562), 1,
+      anon_sym_COMMA,
+    ACTIONS(610), 1,
+      ts_builtin_sym_end,
+    STATE(80), 1,
+      aux_sym_module_header_repeat1,
+    STATE(124), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(612), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3842] = 8,
+    ACTIONS(59), 1,
+      anon_sym_LF,
+    ACTIONS(61), 1,
+      anon_sym_COMMA,
+    ACTIONS(614), 1,
+      anon_sym_LBRACE,
+    STATE(125), 1,
+      sym_comment,
+    STATE(127), 1,
+      aux_sym__module_value_repeat1,
+    STATE(202), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(616), 3,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [3870] = 4,
+    ACTIONS(620), 1,
+      anon_sym_RBRACE,
+    STATE(126), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(618), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [3890] = 7,
+    ACTIONS(67), 1,
+      anon_sym_LF,
+    ACTIONS(69), 1,
+      anon_sym_COMMA,
+    ACTIONS(622), 1,
+      anon_sym_LBRACE,
+    STATE(202), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(127), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(625), 3,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [3916] = 4,
+    STATE(128), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(628), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(630), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [3936] = 6,
+    ACTIONS(634), 1,
+      anon_sym_LBRACE,
+    STATE(129), 1,
+      sym_comment,
+    STATE(213), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(632), 3,
+      ts_builtin_sym_end,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2513] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(636), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [3960] = 8,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(638), 1,
+      anon_sym_RPAREN,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(130), 1,
       sym_comment,
-    ACTIONS(508), 2,
+    STATE(287), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [3988] = 4,
+    ACTIONS(644), 1,
+      anon_sym_RBRACE,
+    STATE(131), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(642), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4008] = 4,
+    STATE(132), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(646), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(648), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4028] = 4,
+    STATE(133), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(650), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(652), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4048] = 4,
+    ACTIONS(656), 1,
+      anon_sym_RBRACE,
+    STATE(134), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(654), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4068] = 4,
+    ACTIONS(660), 1,
+      anon_sym_RBRACE,
+    STATE(135), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(658), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4088] = 4,
+    STATE(136), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(662), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(664), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4108] = 4,
+    STATE(137), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(666), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(668), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4128] = 4,
+    ACTIONS(672), 1,
+      anon_sym_RBRACE,
+    STATE(138), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(670), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4148] = 4,
+    ACTIONS(676), 1,
+      anon_sym_RBRACE,
+    STATE(139), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(674), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4168] = 10,
+    ACTIONS(568), 1,
+      anon_sym_LPAREN,
+    ACTIONS(572), 1,
+      sym__module_array_shape,
+    ACTIONS(574), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(576), 1,
+      sym__operand_name,
+    STATE(140), 1,
+      sym_comment,
+    STATE(373), 1,
+      sym__module_operand,
+    STATE(375), 1,
+      sym__module_shape,
+    STATE(406), 1,
+      sym__module_tuple_shape,
+    STATE(407), 1,
+      sym__module_buffer_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4200] = 4,
+    STATE(141), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(678), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(680), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4220] = 8,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    ACTIONS(682), 1,
+      anon_sym_RPAREN,
+    STATE(142), 1,
+      sym_comment,
+    STATE(275), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4248] = 4,
+    STATE(143), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(684), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(686), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4268] = 4,
+    STATE(144), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(688), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(690), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4288] = 4,
+    ACTIONS(694), 1,
+      anon_sym_RBRACE,
+    STATE(145), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(692), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4308] = 4,
+    STATE(146), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(696), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(698), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4328] = 4,
+    STATE(147), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(700), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(702), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4348] = 4,
+    ACTIONS(706), 1,
+      anon_sym_RBRACE,
+    STATE(148), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(704), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4368] = 9,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(710), 1,
+      anon_sym_RBRACE,
+    ACTIONS(712), 1,
+      sym__reference,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    STATE(149), 1,
+      sym_comment,
+    STATE(211), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4397] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(150), 1,
+      sym_comment,
+    STATE(440), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4422] = 4,
+    STATE(151), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(720), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+    ACTIONS(718), 4,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+  [4441] = 4,
+    ACTIONS(394), 1,
+      ts_builtin_sym_end,
+    STATE(152), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(398), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4460] = 4,
+    ACTIONS(406), 1,
+      ts_builtin_sym_end,
+    STATE(153), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4479] = 9,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(722), 1,
+      anon_sym_RBRACE,
+    ACTIONS(724), 1,
+      sym__reference,
+    STATE(154), 1,
+      sym_comment,
+    STATE(185), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4508] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(155), 1,
+      sym_comment,
+    STATE(323), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4533] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(156), 1,
+      sym_comment,
+    STATE(304), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4558] = 4,
+    STATE(157), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(728), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+    ACTIONS(726), 4,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+  [4577] = 4,
+    ACTIONS(454), 1,
+      ts_builtin_sym_end,
+    STATE(158), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(458), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4596] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(159), 1,
+      sym_comment,
+    STATE(433), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4621] = 4,
+    ACTIONS(730), 1,
+      ts_builtin_sym_end,
+    STATE(160), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(732), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4640] = 4,
+    ACTIONS(734), 1,
+      ts_builtin_sym_end,
+    STATE(161), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(736), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4659] = 4,
+    ACTIONS(738), 1,
+      ts_builtin_sym_end,
+    STATE(162), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(740), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4678] = 4,
+    ACTIONS(742), 1,
+      ts_builtin_sym_end,
+    STATE(163), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(744), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4697] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(164), 1,
+      sym_comment,
+    STATE(466), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4722] = 4,
+    ACTIONS(746), 1,
+      ts_builtin_sym_end,
+    STATE(165), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(748), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4741] = 4,
+    ACTIONS(438), 1,
+      ts_builtin_sym_end,
+    STATE(166), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(442), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4760] = 4,
+    ACTIONS(444), 1,
+      ts_builtin_sym_end,
+    STATE(167), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(448), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4779] = 4,
+    STATE(168), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(752), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+    ACTIONS(750), 4,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+  [4798] = 4,
+    ACTIONS(754), 1,
+      ts_builtin_sym_end,
+    STATE(169), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(756), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4817] = 4,
+    ACTIONS(758), 1,
+      ts_builtin_sym_end,
+    STATE(170), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(760), 6,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_name,
+  [4836] = 7,
+    ACTIONS(19), 1,
+      anon_sym_LPAREN,
+    ACTIONS(23), 1,
+      anon_sym_b,
+    ACTIONS(640), 1,
+      sym_primitive_type,
+    STATE(171), 1,
+      sym_comment,
+    STATE(263), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(217), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4861] = 9,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(764), 1,
+      anon_sym_RPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(172), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(296), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4890] = 8,
+    ACTIONS(616), 1,
+      sym__plain_value,
+    ACTIONS(770), 1,
+      anon_sym_LBRACE,
+    STATE(104), 1,
+      sym__module_value,
+    STATE(125), 1,
+      aux_sym__module_value_repeat1,
+    STATE(173), 1,
+      sym_comment,
+    STATE(202), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(772), 2,
+      sym__reference,
+      sym__string,
+  [4917] = 9,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(774), 1,
+      anon_sym_RPAREN,
+    STATE(174), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(312), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4946] = 8,
+    ACTIONS(65), 1,
+      sym__plain_value,
+    ACTIONS(776), 1,
+      anon_sym_LBRACE,
+    STATE(5), 1,
+      aux_sym__module_value_repeat1,
+    STATE(39), 1,
+      sym__module_block,
+    STATE(104), 1,
+      sym__module_value,
+    STATE(175), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(778), 2,
+      sym__reference,
+      sym__string,
+  [4973] = 9,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(780), 1,
+      anon_sym_RBRACE,
+    ACTIONS(782), 1,
+      sym__reference,
+    STATE(176), 1,
+      sym_comment,
+    STATE(215), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5002] = 9,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(784), 1,
+      anon_sym_RBRACE,
+    ACTIONS(786), 1,
+      sym__reference,
+    STATE(177), 1,
+      sym_comment,
+    STATE(179), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5031] = 8,
+    ACTIONS(788), 1,
+      anon_sym_RBRACE,
+    ACTIONS(790), 1,
+      anon_sym_file_location_id,
+    ACTIONS(792), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(794), 1,
+      sym_key,
+    STATE(178), 1,
+      sym_comment,
+    STATE(186), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(234), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5057] = 8,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(796), 1,
+      anon_sym_RBRACE,
+    STATE(179), 1,
+      sym_comment,
+    STATE(190), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5083] = 4,
+    STATE(180), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(798), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(800), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5101] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(181), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(371), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5127] = 4,
+    STATE(182), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(802), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(804), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5145] = 4,
+    STATE(183), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(806), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(808), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5163] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(184), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(456), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5189] = 8,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(810), 1,
+      anon_sym_RBRACE,
+    STATE(185), 1,
+      sym_comment,
+    STATE(190), 1,
+      aux_sym__module_block_repeat1,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5215] = 7,
+    ACTIONS(812), 1,
+      anon_sym_RBRACE,
+    ACTIONS(814), 1,
+      anon_sym_file_location_id,
+    ACTIONS(817), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(820), 1,
+      sym_key,
+    STATE(234), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(186), 2,
+      sym_comment,
+      aux_sym_stack_frame_repeat1,
+  [5239] = 4,
+    STATE(187), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(823), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(825), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5257] = 4,
+    STATE(188), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(827), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(829), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5275] = 4,
+    STATE(189), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(831), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(833), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5293] = 7,
+    ACTIONS(835), 1,
+      anon_sym_LBRACE,
+    ACTIONS(838), 1,
+      anon_sym_RBRACE,
+    ACTIONS(840), 1,
+      sym__string,
+    ACTIONS(843), 1,
+      sym__plain_text,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(190), 2,
+      sym_comment,
+      aux_sym__module_block_repeat1,
+  [5317] = 8,
+    ACTIONS(790), 1,
+      anon_sym_file_location_id,
+    ACTIONS(792), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(794), 1,
+      sym_key,
+    ACTIONS(846), 1,
+      anon_sym_RBRACE,
+    STATE(178), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(191), 1,
+      sym_comment,
+    STATE(234), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5343] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(192), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(452), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5369] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(193), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(429), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5395] = 4,
+    STATE(194), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(848), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(850), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5413] = 4,
+    STATE(195), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(852), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(854), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5431] = 4,
+    STATE(196), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(856), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(858), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5449] = 4,
+    STATE(197), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(860), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(862), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5467] = 4,
+    STATE(198), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(864), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(866), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5485] = 4,
+    STATE(199), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(868), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(870), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5503] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(200), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(286), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5529] = 8,
+    ACTIONS(872), 1,
+      anon_sym_LBRACE,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(876), 1,
+      anon_sym_LBRACK,
+    ACTIONS(878), 1,
+      sym_word,
+    ACTIONS(880), 1,
+      sym_string,
+    STATE(201), 1,
+      sym_comment,
+    STATE(349), 1,
+      sym_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5555] = 4,
+    ACTIONS(185), 1,
+      anon_sym_LF,
+    STATE(202), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(187), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [5573] = 4,
+    ACTIONS(229), 1,
+      anon_sym_LF,
+    STATE(203), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(231), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [5591] = 4,
+    ACTIONS(237), 1,
+      anon_sym_LF,
+    STATE(204), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(239), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [5609] = 4,
+    ACTIONS(245), 1,
+      anon_sym_LF,
+    STATE(205), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(247), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym__string,
+      sym__plain_value,
+  [5627] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(206), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(372), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5653] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(207), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(308), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5679] = 4,
+    STATE(208), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(882), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(884), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5697] = 8,
+    ACTIONS(762), 1,
+      anon_sym_LPAREN,
+    ACTIONS(766), 1,
+      sym__module_array_shape,
+    ACTIONS(768), 1,
+      anon_sym_b_LPAREN,
+    STATE(209), 1,
+      sym_comment,
+    STATE(210), 1,
+      sym__module_tuple_shape,
+    STATE(212), 1,
+      sym__module_buffer_shape,
+    STATE(399), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5723] = 4,
+    STATE(210), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(886), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(888), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5741] = 8,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(890), 1,
+      anon_sym_RBRACE,
+    STATE(190), 1,
+      aux_sym__module_block_repeat1,
+    STATE(211), 1,
+      sym_comment,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5767] = 4,
+    STATE(212), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(892), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(894), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5785] = 4,
+    STATE(213), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(896), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(898), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5803] = 4,
+    STATE(214), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(900), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(902), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5821] = 8,
+    ACTIONS(708), 1,
+      anon_sym_LBRACE,
+    ACTIONS(714), 1,
+      sym__string,
+    ACTIONS(716), 1,
+      sym__plain_text,
+    ACTIONS(904), 1,
+      anon_sym_RBRACE,
+    STATE(190), 1,
+      aux_sym__module_block_repeat1,
+    STATE(215), 1,
+      sym_comment,
+    STATE(239), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5847] = 4,
+    STATE(216), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(906), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(908), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5865] = 4,
+    STATE(217), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(910), 3,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(912), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5883] = 7,
+    ACTIONS(914), 1,
+      anon_sym_RBRACE,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    STATE(218), 1,
+      sym_comment,
+    STATE(219), 1,
+      aux_sym_computation_repeat1,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5906] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(920), 1,
+      anon_sym_RBRACE,
+    STATE(219), 1,
+      sym_comment,
+    STATE(220), 1,
+      aux_sym_computation_repeat1,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5929] = 6,
+    ACTIONS(922), 1,
+      anon_sym_RBRACE,
+    ACTIONS(924), 1,
+      sym_root,
+    ACTIONS(927), 1,
+      sym_name,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(220), 2,
+      sym_comment,
+      aux_sym_computation_repeat1,
+  [5950] = 6,
+    ACTIONS(930), 1,
+      anon_sym_RBRACK,
+    ACTIONS(932), 1,
+      anon_sym_LT_EQ,
+    STATE(221), 1,
+      sym_comment,
+    STATE(273), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(934), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [5971] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(936), 1,
+      anon_sym_RBRACE,
+    STATE(222), 1,
+      sym_comment,
+    STATE(224), 1,
+      aux_sym_computation_repeat1,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5994] = 6,
+    ACTIONS(932), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(938), 1,
+      anon_sym_RBRACK,
+    STATE(223), 1,
+      sym_comment,
+    STATE(318), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(934), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [6015] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(940), 1,
+      anon_sym_RBRACE,
+    STATE(220), 1,
+      aux_sym_computation_repeat1,
+    STATE(224), 1,
+      sym_comment,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6038] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(942), 1,
+      anon_sym_RBRACE,
+    STATE(225), 1,
+      sym_comment,
+    STATE(226), 1,
+      aux_sym_computation_repeat1,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6061] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(944), 1,
+      anon_sym_RBRACE,
+    STATE(220), 1,
+      aux_sym_computation_repeat1,
+    STATE(226), 1,
+      sym_comment,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6084] = 6,
+    ACTIONS(946), 1,
+      anon_sym_metadata,
+    ACTIONS(948), 1,
+      sym_key,
+    STATE(227), 1,
+      sym_comment,
+    STATE(366), 1,
+      sym__attribute,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(367), 2,
+      sym_metadata,
+      sym_attribute,
+  [6105] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(950), 1,
+      anon_sym_RBRACE,
+    STATE(220), 1,
+      aux_sym_computation_repeat1,
+    STATE(228), 1,
+      sym_comment,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6128] = 4,
+    ACTIONS(952), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(229), 2,
+      sym_comment,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(955), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [6145] = 7,
+    ACTIONS(916), 1,
+      sym_root,
+    ACTIONS(918), 1,
+      sym_name,
+    ACTIONS(957), 1,
+      anon_sym_RBRACE,
+    STATE(228), 1,
+      aux_sym_computation_repeat1,
+    STATE(230), 1,
+      sym_comment,
+    STATE(458), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6168] = 5,
+    ACTIONS(932), 1,
+      anon_sym_LT_EQ,
+    STATE(231), 1,
+      sym_comment,
+    STATE(341), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(934), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [6186] = 5,
+    ACTIONS(959), 1,
+      anon_sym_COMMA,
+    STATE(232), 1,
+      sym_comment,
+    STATE(244), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(961), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [6204] = 4,
+    ACTIONS(963), 1,
+      anon_sym_RBRACE,
+    STATE(233), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(965), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [6220] = 4,
+    ACTIONS(967), 1,
+      anon_sym_RBRACE,
+    STATE(234), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(969), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [6236] = 6,
+    ACTIONS(971), 1,
+      anon_sym_RBRACE,
+    ACTIONS(973), 1,
+      sym_key,
+    STATE(235), 1,
+      sym_comment,
+    STATE(250), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(337), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6256] = 6,
+    ACTIONS(975), 1,
+      anon_sym_RBRACE,
+    ACTIONS(977), 1,
+      sym_key,
+    STATE(236), 1,
+      sym_comment,
+    STATE(240), 1,
+      aux_sym_metadata_repeat1,
+    STATE(346), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6276] = 5,
+    ACTIONS(979), 1,
+      anon_sym_RBRACE,
+    ACTIONS(981), 1,
+      sym_key,
+    STATE(337), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(237), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+  [6294] = 6,
+    ACTIONS(984), 1,
+      anon_sym_RBRACE,
+    ACTIONS(986), 1,
+      anon_sym_COLON,
+    ACTIONS(988), 1,
+      sym_integer,
+    STATE(238), 1,
+      sym_comment,
+    STATE(364), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6314] = 4,
+    ACTIONS(992), 1,
+      sym__plain_text,
+    STATE(239), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(990), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym__string,
+  [6330] = 5,
+    ACTIONS(994), 1,
+      anon_sym_RBRACE,
+    ACTIONS(996), 1,
+      sym_key,
+    STATE(346), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(240), 2,
+      sym_comment,
+      aux_sym_metadata_repeat1,
+  [6348] = 6,
+    ACTIONS(988), 1,
+      sym_integer,
+    ACTIONS(999), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1001), 1,
+      anon_sym_COLON,
+    STATE(241), 1,
+      sym_comment,
+    STATE(340), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6368] = 6,
+    ACTIONS(1003), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1005), 1,
+      sym_word,
+    ACTIONS(1007), 1,
+      sym__string,
+    STATE(242), 1,
+      sym_comment,
+    STATE(329), 1,
+      sym__module_block,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6388] = 4,
+    ACTIONS(676), 1,
+      anon_sym_RBRACE,
+    STATE(243), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(674), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [6404] = 5,
+    ACTIONS(959), 1,
+      anon_sym_COMMA,
+    STATE(229), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(244), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1009), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [6422] = 4,
+    ACTIONS(231), 1,
+      sym__plain_text,
+    STATE(245), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(229), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym__string,
+  [6438] = 4,
+    ACTIONS(1011), 1,
+      anon_sym_RBRACE,
+    STATE(246), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1013), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [6454] = 6,
+    ACTIONS(1015), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1017), 1,
+      anon_sym_EQ,
+    ACTIONS(1019), 1,
+      anon_sym_LPAREN,
+    STATE(247), 1,
+      sym_comment,
+    STATE(417), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6474] = 4,
+    ACTIONS(239), 1,
+      sym__plain_text,
+    STATE(248), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(237), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym__string,
+  [6490] = 6,
+    ACTIONS(1021), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1023), 1,
+      sym_name,
+    STATE(105), 1,
+      sym__names,
+    STATE(106), 1,
+      sym__called,
+    STATE(249), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6510] = 6,
+    ACTIONS(973), 1,
+      sym_key,
+    ACTIONS(1025), 1,
+      anon_sym_RBRACE,
+    STATE(237), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(250), 1,
+      sym_comment,
+    STATE(337), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6530] = 4,
+    ACTIONS(247), 1,
+      sym__plain_text,
+    STATE(251), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(245), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym__string,
+  [6546] = 6,
+    ACTIONS(977), 1,
+      sym_key,
+    ACTIONS(1027), 1,
+      anon_sym_RBRACE,
+    STATE(236), 1,
+      aux_sym_metadata_repeat1,
+    STATE(252), 1,
+      sym_comment,
+    STATE(346), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6566] = 3,
+    STATE(253), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(955), 4,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [6580] = 4,
+    ACTIONS(1029), 1,
+      anon_sym_COMMA,
+    ACTIONS(1032), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(254), 2,
+      sym_comment,
+      aux_sym_operands_repeat1,
+  [6595] = 5,
+    ACTIONS(1034), 1,
+      anon_sym_COMMA,
+    ACTIONS(1036), 1,
+      anon_sym_RBRACK,
+    STATE(255), 1,
+      sym_comment,
+    STATE(277), 1,
+      aux_sym_dimensions_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6612] = 4,
+    ACTIONS(1038), 1,
+      anon_sym_COMMA,
+    ACTIONS(1041), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(256), 2,
+      sym_comment,
+      aux_sym_tile_repeat1,
+  [6627] = 5,
+    ACTIONS(1043), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1045), 1,
+      anon_sym_COMMA,
+    STATE(257), 1,
+      sym_comment,
+    STATE(316), 1,
+      aux_sym_instruction_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6644] = 5,
+    ACTIONS(959), 1,
+      anon_sym_COMMA,
+    ACTIONS(1047), 1,
+      anon_sym_RPAREN,
+    STATE(258), 1,
+      sym_comment,
+    STATE(268), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6661] = 5,
+    ACTIONS(1049), 1,
+      anon_sym_COMMA,
+    ACTIONS(1051), 1,
+      anon_sym_LF,
+    STATE(259), 1,
+      sym_comment,
+    STATE(305), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6678] = 5,
+    ACTIONS(1019), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1053), 1,
+      anon_sym_LBRACE,
+    STATE(260), 1,
+      sym_comment,
+    STATE(437), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6695] = 5,
+    ACTIONS(1055), 1,
+      anon_sym_COMMA,
+    ACTIONS(1057), 1,
+      anon_sym_RPAREN,
+    STATE(261), 1,
+      sym_comment,
+    STATE(269), 1,
+      aux_sym__module_operands_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6712] = 4,
+    ACTIONS(1061), 1,
+      anon_sym_POUND,
+    STATE(262), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1059), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [6727] = 4,
+    ACTIONS(1065), 1,
+      sym_opcode,
+    STATE(263), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1063), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [6742] = 5,
+    ACTIONS(1049), 1,
+      anon_sym_COMMA,
+    ACTIONS(1067), 1,
+      anon_sym_LF,
+    STATE(264), 1,
+      sym_comment,
+    STATE(298), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6759] = 4,
+    ACTIONS(1069), 1,
+      anon_sym_RPAREN,
+    STATE(265), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 2,
       anon_sym_STAR,
       sym_integer,
-  [2521] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(510), 2,
+  [6774] = 5,
+    ACTIONS(1045), 1,
       anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [2529] = 3,
-    ACTIONS(3), 1,
+    ACTIONS(1073), 1,
+      ts_builtin_sym_end,
+    STATE(266), 1,
       sym_comment,
-    ACTIONS(512), 1,
+    STATE(267), 1,
+      aux_sym_instruction_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6791] = 4,
+    ACTIONS(1075), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1077), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(267), 2,
+      sym_comment,
+      aux_sym_instruction_repeat1,
+  [6806] = 5,
+    ACTIONS(959), 1,
+      anon_sym_COMMA,
+    ACTIONS(1080), 1,
       anon_sym_RPAREN,
-    ACTIONS(514), 1,
+    STATE(229), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(268), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6823] = 4,
+    ACTIONS(1082), 1,
+      anon_sym_COMMA,
+    ACTIONS(1085), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(269), 2,
+      sym_comment,
+      aux_sym__module_operands_repeat1,
+  [6838] = 5,
+    ACTIONS(1087), 1,
+      anon_sym_COMMA,
+    ACTIONS(1089), 1,
+      anon_sym_RPAREN,
+    STATE(254), 1,
+      aux_sym_operands_repeat1,
+    STATE(270), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6855] = 5,
+    ACTIONS(1087), 1,
+      anon_sym_COMMA,
+    ACTIONS(1091), 1,
+      anon_sym_RPAREN,
+    STATE(270), 1,
+      aux_sym_operands_repeat1,
+    STATE(271), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6872] = 4,
+    ACTIONS(1093), 1,
+      anon_sym_COMMA,
+    ACTIONS(1096), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(272), 2,
+      sym_comment,
+      aux_sym__module_tuple_shape_repeat1,
+  [6887] = 5,
+    ACTIONS(1034), 1,
+      anon_sym_COMMA,
+    ACTIONS(1098), 1,
+      anon_sym_RBRACK,
+    STATE(255), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(273), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6904] = 5,
+    ACTIONS(632), 1,
+      sym_name,
+    ACTIONS(1100), 1,
+      anon_sym_LBRACE,
+    STATE(274), 1,
+      sym_comment,
+    STATE(400), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6921] = 5,
+    ACTIONS(1102), 1,
+      anon_sym_COMMA,
+    ACTIONS(1104), 1,
+      anon_sym_RPAREN,
+    STATE(275), 1,
+      sym_comment,
+    STATE(282), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6938] = 4,
+    ACTIONS(1106), 1,
+      anon_sym_RBRACE,
+    STATE(276), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1108), 2,
+      sym_root,
+      sym_name,
+  [6953] = 4,
+    ACTIONS(1110), 1,
+      anon_sym_COMMA,
+    ACTIONS(1113), 1,
+      anon_sym_RBRACK,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 2,
+      sym_comment,
+      aux_sym_dimensions_repeat1,
+  [6968] = 5,
+    ACTIONS(1115), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1117), 1,
+      sym_name,
+    STATE(278), 1,
+      sym_comment,
+    STATE(283), 1,
+      sym_parameter,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6985] = 5,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    ACTIONS(1121), 1,
+      anon_sym_RBRACE,
+    STATE(279), 1,
+      sym_comment,
+    STATE(310), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7002] = 5,
+    ACTIONS(1123), 1,
+      anon_sym_COMMA,
+    ACTIONS(1125), 1,
+      anon_sym_RPAREN,
+    STATE(272), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(280), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7019] = 5,
+    ACTIONS(1127), 1,
+      anon_sym_COMMA,
+    ACTIONS(1129), 1,
+      anon_sym_RBRACE,
+    STATE(281), 1,
+      sym_comment,
+    STATE(314), 1,
+      aux_sym__names_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7036] = 5,
+    ACTIONS(1102), 1,
+      anon_sym_COMMA,
+    ACTIONS(1131), 1,
+      anon_sym_RPAREN,
+    STATE(282), 1,
+      sym_comment,
+    STATE(303), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7053] = 5,
+    ACTIONS(1133), 1,
+      anon_sym_COMMA,
+    ACTIONS(1135), 1,
+      anon_sym_RPAREN,
+    STATE(283), 1,
+      sym_comment,
+    STATE(295), 1,
+      aux_sym_parameters_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7070] = 5,
+    ACTIONS(1137), 1,
+      anon_sym_COMMA,
+    ACTIONS(1139), 1,
+      anon_sym_RPAREN,
+    STATE(256), 1,
+      aux_sym_tile_repeat1,
+    STATE(284), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7087] = 5,
+    ACTIONS(149), 1,
+      anon_sym_LPAREN,
+    STATE(28), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(57), 1,
+      sym_tile,
+    STATE(285), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7104] = 4,
+    ACTIONS(1143), 1,
+      sym_opcode,
+    STATE(286), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1141), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7119] = 5,
+    ACTIONS(1102), 1,
+      anon_sym_COMMA,
+    ACTIONS(1145), 1,
+      anon_sym_RPAREN,
+    STATE(287), 1,
+      sym_comment,
+    STATE(289), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7136] = 5,
+    ACTIONS(1045), 1,
+      anon_sym_COMMA,
+    ACTIONS(1147), 1,
+      ts_builtin_sym_end,
+    STATE(266), 1,
+      aux_sym_instruction_repeat1,
+    STATE(288), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7153] = 5,
+    ACTIONS(1102), 1,
+      anon_sym_COMMA,
+    ACTIONS(1149), 1,
+      anon_sym_RPAREN,
+    STATE(289), 1,
+      sym_comment,
+    STATE(303), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7170] = 5,
+    ACTIONS(1015), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1019), 1,
+      anon_sym_LPAREN,
+    STATE(290), 1,
+      sym_comment,
+    STATE(417), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7187] = 5,
+    ACTIONS(810), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    STATE(279), 1,
+      aux_sym__module_block_repeat2,
+    STATE(291), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7204] = 5,
+    ACTIONS(1034), 1,
+      anon_sym_COMMA,
+    ACTIONS(1151), 1,
+      anon_sym_RBRACK,
+    STATE(277), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(292), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7221] = 4,
+    ACTIONS(1153), 1,
+      anon_sym_COMMA,
+    ACTIONS(1156), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(293), 2,
+      sym_comment,
+      aux_sym_parameters_repeat1,
+  [7236] = 5,
+    ACTIONS(97), 1,
+      anon_sym_LPAREN,
+    STATE(9), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(56), 1,
+      sym_split,
+    STATE(294), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7253] = 5,
+    ACTIONS(1133), 1,
+      anon_sym_COMMA,
+    ACTIONS(1158), 1,
+      anon_sym_RPAREN,
+    STATE(293), 1,
+      aux_sym_parameters_repeat1,
+    STATE(295), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7270] = 5,
+    ACTIONS(1123), 1,
+      anon_sym_COMMA,
+    ACTIONS(1160), 1,
+      anon_sym_RPAREN,
+    STATE(296), 1,
+      sym_comment,
+    STATE(301), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7287] = 5,
+    ACTIONS(1049), 1,
+      anon_sym_COMMA,
+    ACTIONS(1162), 1,
+      anon_sym_LF,
+    STATE(259), 1,
+      aux_sym_module_header_repeat1,
+    STATE(297), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7304] = 5,
+    ACTIONS(1049), 1,
+      anon_sym_COMMA,
+    ACTIONS(1164), 1,
+      anon_sym_LF,
+    STATE(298), 1,
+      sym_comment,
+    STATE(305), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7321] = 4,
+    ACTIONS(1168), 1,
+      anon_sym_POUND,
+    STATE(299), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1166), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [7336] = 5,
+    ACTIONS(1055), 1,
+      anon_sym_COMMA,
+    ACTIONS(1170), 1,
+      anon_sym_RPAREN,
+    STATE(261), 1,
+      aux_sym__module_operands_repeat1,
+    STATE(300), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7353] = 5,
+    ACTIONS(1123), 1,
+      anon_sym_COMMA,
+    ACTIONS(1172), 1,
+      anon_sym_RPAREN,
+    STATE(272), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(301), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7370] = 5,
+    ACTIONS(890), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    STATE(302), 1,
+      sym_comment,
+    STATE(306), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7387] = 4,
+    ACTIONS(1174), 1,
+      anon_sym_COMMA,
+    ACTIONS(1177), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(303), 2,
+      sym_comment,
+      aux_sym_tuple_shape_repeat1,
+  [7402] = 4,
+    ACTIONS(1181), 1,
+      sym_opcode,
+    STATE(304), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1179), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7417] = 4,
+    ACTIONS(539), 1,
+      anon_sym_LF,
+    ACTIONS(1183), 1,
+      anon_sym_COMMA,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(305), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+  [7432] = 5,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    ACTIONS(1186), 1,
+      anon_sym_RBRACE,
+    STATE(306), 1,
+      sym_comment,
+    STATE(310), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7449] = 5,
+    ACTIONS(1127), 1,
+      anon_sym_COMMA,
+    ACTIONS(1188), 1,
+      anon_sym_RBRACE,
+    STATE(281), 1,
+      aux_sym__names_repeat1,
+    STATE(307), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7466] = 4,
+    ACTIONS(1192), 1,
+      sym_opcode,
+    STATE(308), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1190), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7481] = 5,
+    ACTIONS(904), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    STATE(309), 1,
+      sym_comment,
+    STATE(311), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7498] = 4,
+    ACTIONS(1194), 1,
+      anon_sym_COMMA,
+    ACTIONS(1197), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(310), 2,
+      sym_comment,
+      aux_sym__module_block_repeat2,
+  [7513] = 5,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    ACTIONS(1199), 1,
+      anon_sym_RBRACE,
+    STATE(310), 1,
+      aux_sym__module_block_repeat2,
+    STATE(311), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7530] = 5,
+    ACTIONS(1123), 1,
+      anon_sym_COMMA,
+    ACTIONS(1201), 1,
+      anon_sym_RPAREN,
+    STATE(280), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(312), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7547] = 5,
+    ACTIONS(796), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    STATE(313), 1,
+      sym_comment,
+    STATE(315), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7564] = 4,
+    ACTIONS(1203), 1,
+      anon_sym_COMMA,
+    ACTIONS(1206), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(314), 2,
+      sym_comment,
+      aux_sym__names_repeat1,
+  [7579] = 5,
+    ACTIONS(1119), 1,
+      anon_sym_COMMA,
+    ACTIONS(1208), 1,
+      anon_sym_RBRACE,
+    STATE(310), 1,
+      aux_sym__module_block_repeat2,
+    STATE(315), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7596] = 5,
+    ACTIONS(1045), 1,
+      anon_sym_COMMA,
+    ACTIONS(1210), 1,
+      ts_builtin_sym_end,
+    STATE(267), 1,
+      aux_sym_instruction_repeat1,
+    STATE(316), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7613] = 5,
+    ACTIONS(1137), 1,
+      anon_sym_COMMA,
+    ACTIONS(1212), 1,
+      anon_sym_RPAREN,
+    STATE(284), 1,
+      aux_sym_tile_repeat1,
+    STATE(317), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7630] = 5,
+    ACTIONS(1034), 1,
+      anon_sym_COMMA,
+    ACTIONS(1214), 1,
+      anon_sym_RBRACK,
+    STATE(292), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(318), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7647] = 3,
+    STATE(319), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1197), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [7659] = 3,
+    STATE(320), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1216), 2,
+      anon_sym_STAR,
       sym_integer,
-  [2539] = 3,
-    ACTIONS(3), 1,
+  [7671] = 4,
+    ACTIONS(1218), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1220), 1,
+      sym_integer,
+    STATE(321), 1,
       sym_comment,
-    ACTIONS(516), 1,
-      anon_sym_LBRACK,
-    STATE(54), 1,
-      sym_dimensions,
-  [2549] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7685] = 4,
+    ACTIONS(1222), 1,
+      anon_sym_LPAREN,
+    STATE(264), 1,
+      sym__module_operands,
+    STATE(322), 1,
       sym_comment,
-    ACTIONS(468), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7699] = 3,
+    STATE(323), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1224), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2557] = 2,
-    ACTIONS(3), 1,
+  [7711] = 4,
+    ACTIONS(1226), 1,
+      anon_sym_COMMA,
+    ACTIONS(1228), 1,
+      anon_sym_LF,
+    STATE(324), 1,
       sym_comment,
-    ACTIONS(518), 2,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7725] = 3,
+    STATE(325), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1230), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2565] = 2,
-    ACTIONS(3), 1,
+  [7737] = 3,
+    STATE(326), 1,
       sym_comment,
-    ACTIONS(473), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1032), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2573] = 2,
-    ACTIONS(3), 1,
+  [7749] = 3,
+    STATE(327), 1,
       sym_comment,
-    ACTIONS(520), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2581] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(522), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1232), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2589] = 2,
-    ACTIONS(3), 1,
+  [7761] = 3,
+    STATE(328), 1,
       sym_comment,
-    ACTIONS(524), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1234), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2597] = 2,
-    ACTIONS(3), 1,
+  [7773] = 3,
+    STATE(329), 1,
       sym_comment,
-    ACTIONS(526), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2605] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(528), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2613] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(530), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1236), 2,
       anon_sym_RBRACE,
       sym_key,
-  [2621] = 2,
-    ACTIONS(3), 1,
+  [7785] = 3,
+    STATE(330), 1,
       sym_comment,
-    ACTIONS(313), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2629] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(305), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2637] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(309), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2645] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(48), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [2653] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(108), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [2661] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(532), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1238), 2,
       anon_sym_COMMA,
       anon_sym_RBRACK,
-  [2669] = 3,
-    ACTIONS(3), 1,
+  [7797] = 3,
+    STATE(331), 1,
       sym_comment,
-    ACTIONS(534), 1,
-      anon_sym_LBRACK,
-    STATE(115), 1,
-      sym_dimensions,
-  [2679] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(536), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1240), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2687] = 2,
-    ACTIONS(3), 1,
+  [7809] = 3,
+    STATE(332), 1,
       sym_comment,
-    ACTIONS(538), 2,
-      ts_builtin_sym_end,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1206), 2,
       anon_sym_COMMA,
-  [2695] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(540), 1,
-      anon_sym_COLON,
-    ACTIONS(542), 1,
       anon_sym_RBRACE,
-  [2705] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(502), 1,
-      anon_sym_LPAREN,
-    STATE(110), 1,
-      sym_operands,
-  [2715] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(544), 1,
-      anon_sym_COLON,
-    ACTIONS(546), 1,
+  [7821] = 4,
+    ACTIONS(1242), 1,
       anon_sym_RBRACE,
-  [2725] = 3,
-    ACTIONS(3), 1,
+    ACTIONS(1244), 1,
+      sym_name,
+    STATE(333), 1,
       sym_comment,
-    ACTIONS(500), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7835] = 3,
+    STATE(334), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1041), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [7847] = 4,
+    ACTIONS(1246), 1,
       anon_sym_LPAREN,
-    STATE(107), 1,
+    STATE(257), 1,
       sym__literal,
-  [2735] = 2,
-    ACTIONS(3), 1,
+    STATE(335), 1,
       sym_comment,
-    ACTIONS(548), 2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7861] = 4,
+    ACTIONS(1248), 1,
+      anon_sym_COMMA,
+    ACTIONS(1250), 1,
+      anon_sym_LF,
+    STATE(336), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7875] = 3,
+    STATE(337), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1252), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [7887] = 4,
+    ACTIONS(1254), 1,
+      anon_sym_LPAREN,
+    STATE(257), 1,
+      sym_operands,
+    STATE(338), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7901] = 3,
+    STATE(339), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1256), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2743] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(550), 1,
-      anon_sym_EQ,
-  [2750] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(552), 1,
-      anon_sym_RPAREN,
-  [2757] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(554), 1,
-      anon_sym_LPAREN,
-  [2764] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(556), 1,
-      sym_integer,
-  [2771] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(558), 1,
-      anon_sym_EQ,
-  [2778] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(560), 1,
-      sym_integer,
-  [2785] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(562), 1,
-      sym_integer,
-  [2792] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(564), 1,
-      sym_integer,
-  [2799] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(566), 1,
-      sym_integer,
-  [2806] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(568), 1,
-      anon_sym_LPAREN2,
-  [2813] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(570), 1,
-      ts_builtin_sym_end,
-  [2820] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(572), 1,
-      anon_sym_LPAREN,
-  [2827] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(343), 1,
-      sym_name,
-  [2834] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(574), 1,
-      anon_sym_LPAREN,
-  [2841] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(347), 1,
-      sym_name,
-  [2848] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(576), 1,
-      anon_sym_RPAREN,
-  [2855] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(363), 1,
-      sym_name,
-  [2862] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(331), 1,
-      sym_name,
-  [2869] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(335), 1,
-      sym_name,
-  [2876] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(578), 1,
+  [7913] = 4,
+    ACTIONS(1258), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1260), 1,
       anon_sym_COLON,
-  [2883] = 2,
-    ACTIONS(3), 1,
+    STATE(340), 1,
       sym_comment,
-    ACTIONS(327), 1,
-      sym_name,
-  [2890] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7927] = 3,
+    STATE(341), 1,
       sym_comment,
-    ACTIONS(580), 1,
-      anon_sym_LBRACE,
-  [2897] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1113), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [7939] = 3,
+    STATE(342), 1,
       sym_comment,
-    ACTIONS(339), 1,
-      sym_name,
-  [2904] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(355), 1,
-      sym_name,
-  [2911] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(582), 1,
-      anon_sym_EQ,
-  [2918] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(359), 1,
-      sym_name,
-  [2925] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(351), 1,
-      sym_name,
-  [2932] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(584), 1,
-      sym_integer,
-  [2939] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(586), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1262), 2,
+      anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2946] = 2,
-    ACTIONS(3), 1,
+  [7951] = 3,
+    STATE(343), 1,
       sym_comment,
-    ACTIONS(588), 1,
-      anon_sym_LPAREN,
-  [2953] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(590), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1156), 2,
+      anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2960] = 2,
-    ACTIONS(3), 1,
+  [7963] = 4,
+    ACTIONS(1264), 1,
+      anon_sym_COMMA,
+    ACTIONS(1266), 1,
+      anon_sym_LF,
+    STATE(344), 1,
       sym_comment,
-    ACTIONS(592), 1,
-      anon_sym_LPAREN,
-  [2967] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7977] = 3,
+    STATE(345), 1,
       sym_comment,
-    ACTIONS(594), 1,
-      sym_integer,
-  [2974] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(596), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1268), 2,
       ts_builtin_sym_end,
-  [2981] = 2,
-    ACTIONS(3), 1,
+      anon_sym_COMMA,
+  [7989] = 3,
+    STATE(346), 1,
       sym_comment,
-    ACTIONS(598), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1270), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8001] = 3,
+    STATE(347), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1272), 2,
+      anon_sym_COMMA,
       anon_sym_RPAREN,
-  [2988] = 2,
-    ACTIONS(3), 1,
+  [8013] = 3,
+    STATE(348), 1,
       sym_comment,
-    ACTIONS(600), 1,
-      anon_sym_LPAREN,
-  [2995] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1274), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8025] = 3,
+    STATE(349), 1,
       sym_comment,
-    ACTIONS(602), 1,
-      sym_primitive_type,
-  [3002] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1276), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8037] = 3,
+    STATE(350), 1,
       sym_comment,
-    ACTIONS(604), 1,
-      anon_sym_LPAREN,
-  [3009] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(606), 1,
-      sym_primitive_type,
-  [3016] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(608), 1,
-      anon_sym_RPAREN,
-  [3023] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(610), 1,
-      sym_level_types,
-  [3030] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(612), 1,
-      anon_sym_EQ,
-  [3037] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(614), 1,
-      anon_sym_LPAREN,
-  [3044] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(616), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(726), 2,
+      anon_sym_LBRACE,
       sym_name,
-  [3051] = 2,
-    ACTIONS(3), 1,
+  [8049] = 3,
+    STATE(351), 1,
       sym_comment,
-    ACTIONS(618), 1,
-      anon_sym_RPAREN,
-  [3058] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(620), 1,
-      anon_sym_RPAREN,
-  [3065] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(622), 1,
-      anon_sym_RPAREN,
-  [3072] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(624), 1,
-      anon_sym_RPAREN,
-  [3079] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(626), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(750), 2,
+      anon_sym_LBRACE,
       sym_name,
-  [3086] = 2,
-    ACTIONS(3), 1,
+  [8061] = 3,
+    STATE(352), 1,
       sym_comment,
-    ACTIONS(628), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(718), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [8073] = 4,
+    ACTIONS(1246), 1,
+      anon_sym_LPAREN,
+    STATE(288), 1,
+      sym__literal,
+    STATE(353), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8087] = 3,
+    STATE(354), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1278), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [8099] = 4,
+    ACTIONS(1254), 1,
+      anon_sym_LPAREN,
+    STATE(288), 1,
+      sym_operands,
+    STATE(355), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8113] = 3,
+    STATE(356), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(229), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8125] = 3,
+    STATE(357), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(233), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8137] = 3,
+    STATE(358), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(237), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8149] = 3,
+    STATE(359), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(241), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8161] = 3,
+    STATE(360), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(245), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8173] = 4,
+    ACTIONS(1280), 1,
+      anon_sym_LBRACK,
+    STATE(274), 1,
+      sym_dimensions,
+    STATE(361), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8187] = 4,
+    ACTIONS(1222), 1,
+      anon_sym_LPAREN,
+    STATE(297), 1,
+      sym__module_operands,
+    STATE(362), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8201] = 4,
+    ACTIONS(1117), 1,
+      sym_name,
+    STATE(343), 1,
+      sym_parameter,
+    STATE(363), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8215] = 4,
+    ACTIONS(1282), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1284), 1,
+      anon_sym_COLON,
+    STATE(364), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8229] = 3,
+    STATE(365), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1286), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8241] = 3,
+    STATE(366), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1075), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8253] = 3,
+    STATE(367), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1288), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8265] = 3,
+    STATE(368), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1290), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8277] = 4,
+    ACTIONS(1292), 1,
+      anon_sym_LBRACK,
+    STATE(129), 1,
+      sym_dimensions,
+    STATE(369), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8291] = 3,
+    STATE(370), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1294), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8303] = 3,
+    STATE(371), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1296), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8315] = 3,
+    STATE(372), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1298), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8327] = 3,
+    STATE(373), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1300), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8339] = 3,
+    ACTIONS(1302), 1,
+      anon_sym_RPAREN,
+    STATE(374), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8350] = 3,
+    ACTIONS(1304), 1,
+      sym__operand_name,
+    STATE(375), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8361] = 3,
+    ACTIONS(1306), 1,
+      sym_name,
+    STATE(376), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8372] = 3,
+    ACTIONS(1308), 1,
       anon_sym_EQ,
-  [3093] = 2,
-    ACTIONS(3), 1,
+    STATE(377), 1,
       sym_comment,
-    ACTIONS(630), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8383] = 3,
+    ACTIONS(1310), 1,
+      anon_sym_EQ,
+    STATE(378), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8394] = 3,
+    ACTIONS(1312), 1,
+      anon_sym_DASH_GT,
+    STATE(379), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8405] = 3,
+    ACTIONS(1314), 1,
+      anon_sym_LBRACE,
+    STATE(380), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8416] = 3,
+    ACTIONS(1316), 1,
+      anon_sym_COLON,
+    STATE(381), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8427] = 3,
+    ACTIONS(1318), 1,
+      sym_integer,
+    STATE(382), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8438] = 3,
+    ACTIONS(1320), 1,
+      sym_integer,
+    STATE(383), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8449] = 3,
+    ACTIONS(1322), 1,
+      anon_sym_LPAREN,
+    STATE(384), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8460] = 3,
+    ACTIONS(1324), 1,
+      anon_sym_EQ,
+    STATE(385), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8471] = 3,
+    ACTIONS(1326), 1,
+      anon_sym_EQ,
+    STATE(386), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8482] = 3,
+    ACTIONS(1328), 1,
+      sym_integer,
+    STATE(387), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8493] = 3,
+    ACTIONS(1330), 1,
+      anon_sym_EQ,
+    STATE(388), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8504] = 3,
+    ACTIONS(1332), 1,
+      anon_sym_LBRACE,
+    STATE(389), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8515] = 3,
+    ACTIONS(1334), 1,
+      anon_sym_LPAREN,
+    STATE(390), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8526] = 3,
+    ACTIONS(1336), 1,
+      sym_integer,
+    STATE(391), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8537] = 3,
+    ACTIONS(1338), 1,
+      anon_sym_LBRACE,
+    STATE(392), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8548] = 3,
+    ACTIONS(1340), 1,
+      sym_name,
+    STATE(393), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8559] = 3,
+    ACTIONS(1342), 1,
+      sym_name,
+    STATE(394), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8570] = 3,
+    ACTIONS(910), 1,
+      sym_name,
+    STATE(395), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8581] = 3,
+    ACTIONS(827), 1,
+      sym_name,
+    STATE(396), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8592] = 3,
+    ACTIONS(1344), 1,
+      sym__module_name,
+    STATE(397), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8603] = 3,
+    ACTIONS(856), 1,
+      sym_name,
+    STATE(398), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8614] = 3,
+    ACTIONS(1346), 1,
+      anon_sym_RPAREN,
+    STATE(399), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8625] = 3,
+    ACTIONS(896), 1,
+      sym_name,
+    STATE(400), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8636] = 3,
+    ACTIONS(848), 1,
+      sym_name,
+    STATE(401), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8647] = 3,
+    ACTIONS(852), 1,
+      sym_name,
+    STATE(402), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8658] = 3,
+    ACTIONS(1348), 1,
+      sym_integer,
+    STATE(403), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8669] = 3,
+    ACTIONS(864), 1,
+      sym_name,
+    STATE(404), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8680] = 3,
+    ACTIONS(882), 1,
+      sym__operand_name,
+    STATE(405), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8691] = 3,
+    ACTIONS(886), 1,
+      sym__operand_name,
+    STATE(406), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8702] = 3,
+    ACTIONS(892), 1,
+      sym__operand_name,
+    STATE(407), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8713] = 3,
+    ACTIONS(1350), 1,
+      ts_builtin_sym_end,
+    STATE(408), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8724] = 3,
+    ACTIONS(868), 1,
+      sym_name,
+    STATE(409), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8735] = 3,
+    ACTIONS(860), 1,
+      sym_name,
+    STATE(410), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8746] = 3,
+    ACTIONS(900), 1,
+      sym__operand_name,
+    STATE(411), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8757] = 3,
+    ACTIONS(1352), 1,
       anon_sym_LPAREN2,
-  [3100] = 2,
-    ACTIONS(3), 1,
+    STATE(412), 1,
       sym_comment,
-    ACTIONS(367), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8768] = 3,
+    ACTIONS(1354), 1,
+      sym__string,
+    STATE(413), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8779] = 3,
+    ACTIONS(1356), 1,
+      anon_sym_RPAREN,
+    STATE(414), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8790] = 3,
+    ACTIONS(906), 1,
       sym_name,
+    STATE(415), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8801] = 3,
+    ACTIONS(798), 1,
+      sym_name,
+    STATE(416), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8812] = 3,
+    ACTIONS(1358), 1,
+      anon_sym_DASH_GT,
+    STATE(417), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8823] = 3,
+    ACTIONS(802), 1,
+      sym__operand_name,
+    STATE(418), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8834] = 3,
+    ACTIONS(806), 1,
+      sym__operand_name,
+    STATE(419), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8845] = 3,
+    ACTIONS(1360), 1,
+      anon_sym_RPAREN,
+    STATE(420), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8856] = 3,
+    ACTIONS(1362), 1,
+      anon_sym_COLON,
+    STATE(421), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8867] = 3,
+    ACTIONS(823), 1,
+      sym_name,
+    STATE(422), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8878] = 3,
+    ACTIONS(1364), 1,
+      sym__module_literal,
+    STATE(423), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8889] = 3,
+    ACTIONS(831), 1,
+      sym__operand_name,
+    STATE(424), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8900] = 3,
+    ACTIONS(1366), 1,
+      anon_sym_LPAREN,
+    STATE(425), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8911] = 3,
+    ACTIONS(1368), 1,
+      anon_sym_LPAREN,
+    STATE(426), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8922] = 3,
+    ACTIONS(1370), 1,
+      anon_sym_RPAREN,
+    STATE(427), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8933] = 3,
+    ACTIONS(1372), 1,
+      sym_name,
+    STATE(428), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8944] = 3,
+    ACTIONS(1374), 1,
+      anon_sym_LBRACE,
+    STATE(429), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8955] = 3,
+    ACTIONS(1376), 1,
+      ts_builtin_sym_end,
+    STATE(430), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8966] = 3,
+    ACTIONS(1378), 1,
+      anon_sym_LPAREN,
+    STATE(431), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8977] = 3,
+    ACTIONS(1380), 1,
+      anon_sym_LPAREN,
+    STATE(432), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8988] = 3,
+    ACTIONS(1382), 1,
+      anon_sym_RPAREN,
+    STATE(433), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8999] = 3,
+    ACTIONS(1384), 1,
+      sym_name,
+    STATE(434), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9010] = 3,
+    ACTIONS(1386), 1,
+      anon_sym_RPAREN,
+    STATE(435), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9021] = 3,
+    ACTIONS(1388), 1,
+      anon_sym_RPAREN,
+    STATE(436), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9032] = 3,
+    ACTIONS(1390), 1,
+      anon_sym_DASH_GT,
+    STATE(437), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9043] = 3,
+    ACTIONS(1392), 1,
+      sym__module_literal,
+    STATE(438), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9054] = 3,
+    ACTIONS(1394), 1,
+      anon_sym_EQ,
+    STATE(439), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9065] = 3,
+    ACTIONS(1396), 1,
+      anon_sym_RPAREN,
+    STATE(440), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9076] = 3,
+    ACTIONS(1398), 1,
+      sym_integer,
+    STATE(441), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9087] = 3,
+    ACTIONS(1400), 1,
+      anon_sym_EQ,
+    STATE(442), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9098] = 3,
+    ACTIONS(1402), 1,
+      sym_integer,
+    STATE(443), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9109] = 3,
+    ACTIONS(1404), 1,
+      sym__string,
+    STATE(444), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9120] = 3,
+    ACTIONS(1406), 1,
+      sym_integer,
+    STATE(445), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9131] = 3,
+    ACTIONS(1408), 1,
+      sym_integer,
+    STATE(446), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9142] = 3,
+    ACTIONS(1410), 1,
+      anon_sym_EQ,
+    STATE(447), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9153] = 3,
+    ACTIONS(1412), 1,
+      sym_integer,
+    STATE(448), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9164] = 3,
+    ACTIONS(1414), 1,
+      anon_sym_DASH_GT,
+    STATE(449), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9175] = 3,
+    ACTIONS(1416), 1,
+      anon_sym_EQ,
+    STATE(450), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9186] = 3,
+    ACTIONS(1418), 1,
+      sym_integer,
+    STATE(451), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9197] = 3,
+    ACTIONS(1420), 1,
+      anon_sym_RPAREN,
+    STATE(452), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9208] = 3,
+    ACTIONS(1422), 1,
+      anon_sym_EQ,
+    STATE(453), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9219] = 3,
+    ACTIONS(1424), 1,
+      anon_sym_EQ,
+    STATE(454), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9230] = 3,
+    ACTIONS(1426), 1,
+      anon_sym_EQ,
+    STATE(455), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9241] = 3,
+    ACTIONS(1428), 1,
+      anon_sym_LBRACE,
+    STATE(456), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9252] = 3,
+    ACTIONS(1430), 1,
+      anon_sym_EQ,
+    STATE(457), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9263] = 3,
+    ACTIONS(1432), 1,
+      anon_sym_LF,
+    STATE(458), 1,
+      sym_comment,
+    ACTIONS(57), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9274] = 3,
+    ACTIONS(1434), 1,
+      sym_integer,
+    STATE(459), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9285] = 3,
+    ACTIONS(1436), 1,
+      anon_sym_EQ,
+    STATE(460), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9296] = 3,
+    ACTIONS(1438), 1,
+      anon_sym_LPAREN,
+    STATE(461), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9307] = 3,
+    ACTIONS(1440), 1,
+      anon_sym_LBRACE,
+    STATE(462), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9318] = 3,
+    ACTIONS(1442), 1,
+      anon_sym_EQ,
+    STATE(463), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9329] = 3,
+    ACTIONS(1444), 1,
+      anon_sym_EQ,
+    STATE(464), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9340] = 3,
+    ACTIONS(1446), 1,
+      anon_sym_EQ,
+    STATE(465), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9351] = 3,
+    ACTIONS(1448), 1,
+      anon_sym_RPAREN,
+    STATE(466), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9362] = 3,
+    ACTIONS(1450), 1,
+      sym_integer,
+    STATE(467), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9373] = 3,
+    ACTIONS(1452), 1,
+      sym_integer,
+    STATE(468), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9384] = 3,
+    ACTIONS(1454), 1,
+      sym_integer,
+    STATE(469), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9395] = 3,
+    ACTIONS(1456), 1,
+      anon_sym_EQ,
+    STATE(470), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9406] = 3,
+    ACTIONS(1458), 1,
+      sym_integer,
+    STATE(471), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9417] = 3,
+    ACTIONS(1460), 1,
+      sym_integer,
+    STATE(472), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9428] = 3,
+    ACTIONS(1462), 1,
+      sym_integer,
+    STATE(473), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9439] = 3,
+    ACTIONS(1464), 1,
+      anon_sym_EQ,
+    STATE(474), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9450] = 3,
+    ACTIONS(1466), 1,
+      anon_sym_LPAREN,
+    STATE(475), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9461] = 3,
+    ACTIONS(1468), 1,
+      sym_primitive_type,
+    STATE(476), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9472] = 3,
+    ACTIONS(1470), 1,
+      sym_primitive_type,
+    STATE(477), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9483] = 3,
+    ACTIONS(1472), 1,
+      sym__reference,
+    STATE(478), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9494] = 3,
+    ACTIONS(1474), 1,
+      anon_sym_EQ,
+    STATE(479), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9505] = 3,
+    ACTIONS(1476), 1,
+      anon_sym_EQ,
+    STATE(480), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9516] = 3,
+    ACTIONS(1478), 1,
+      anon_sym_EQ,
+    STATE(481), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9527] = 3,
+    ACTIONS(1480), 1,
+      sym_level_types,
+    STATE(482), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9538] = 3,
+    ACTIONS(1482), 1,
+      anon_sym_LPAREN2,
+    STATE(483), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9549] = 3,
+    ACTIONS(1484), 1,
+      sym_integer,
+    STATE(484), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9560] = 3,
+    ACTIONS(1486), 1,
+      anon_sym_DASH_GT,
+    STATE(485), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9571] = 3,
+    ACTIONS(1488), 1,
+      anon_sym_RPAREN,
+    STATE(486), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9582] = 1,
+    ACTIONS(1490), 1,
+      ts_builtin_sym_end,
 };
 
 static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(2)] = 0,
-  [SMALL_STATE(3)] = 34,
-  [SMALL_STATE(4)] = 66,
-  [SMALL_STATE(5)] = 88,
-  [SMALL_STATE(6)] = 120,
-  [SMALL_STATE(7)] = 148,
-  [SMALL_STATE(8)] = 176,
-  [SMALL_STATE(9)] = 208,
-  [SMALL_STATE(10)] = 236,
-  [SMALL_STATE(11)] = 268,
-  [SMALL_STATE(12)] = 300,
-  [SMALL_STATE(13)] = 332,
-  [SMALL_STATE(14)] = 360,
-  [SMALL_STATE(15)] = 392,
-  [SMALL_STATE(16)] = 424,
-  [SMALL_STATE(17)] = 456,
-  [SMALL_STATE(18)] = 488,
-  [SMALL_STATE(19)] = 510,
-  [SMALL_STATE(20)] = 542,
-  [SMALL_STATE(21)] = 574,
-  [SMALL_STATE(22)] = 606,
-  [SMALL_STATE(23)] = 638,
-  [SMALL_STATE(24)] = 681,
-  [SMALL_STATE(25)] = 724,
-  [SMALL_STATE(26)] = 767,
-  [SMALL_STATE(27)] = 798,
-  [SMALL_STATE(28)] = 841,
-  [SMALL_STATE(29)] = 884,
-  [SMALL_STATE(30)] = 915,
-  [SMALL_STATE(31)] = 958,
-  [SMALL_STATE(32)] = 1001,
-  [SMALL_STATE(33)] = 1044,
-  [SMALL_STATE(34)] = 1087,
-  [SMALL_STATE(35)] = 1107,
-  [SMALL_STATE(36)] = 1137,
-  [SMALL_STATE(37)] = 1157,
-  [SMALL_STATE(38)] = 1177,
-  [SMALL_STATE(39)] = 1197,
-  [SMALL_STATE(40)] = 1217,
-  [SMALL_STATE(41)] = 1237,
-  [SMALL_STATE(42)] = 1257,
-  [SMALL_STATE(43)] = 1277,
-  [SMALL_STATE(44)] = 1296,
-  [SMALL_STATE(45)] = 1315,
-  [SMALL_STATE(46)] = 1334,
-  [SMALL_STATE(47)] = 1353,
-  [SMALL_STATE(48)] = 1372,
-  [SMALL_STATE(49)] = 1391,
-  [SMALL_STATE(50)] = 1410,
-  [SMALL_STATE(51)] = 1429,
-  [SMALL_STATE(52)] = 1448,
-  [SMALL_STATE(53)] = 1476,
-  [SMALL_STATE(54)] = 1501,
-  [SMALL_STATE(55)] = 1521,
-  [SMALL_STATE(56)] = 1543,
-  [SMALL_STATE(57)] = 1565,
-  [SMALL_STATE(58)] = 1584,
-  [SMALL_STATE(59)] = 1603,
-  [SMALL_STATE(60)] = 1618,
-  [SMALL_STATE(61)] = 1633,
-  [SMALL_STATE(62)] = 1652,
-  [SMALL_STATE(63)] = 1671,
-  [SMALL_STATE(64)] = 1690,
-  [SMALL_STATE(65)] = 1705,
-  [SMALL_STATE(66)] = 1724,
-  [SMALL_STATE(67)] = 1746,
-  [SMALL_STATE(68)] = 1760,
-  [SMALL_STATE(69)] = 1774,
-  [SMALL_STATE(70)] = 1788,
-  [SMALL_STATE(71)] = 1802,
-  [SMALL_STATE(72)] = 1816,
-  [SMALL_STATE(73)] = 1830,
-  [SMALL_STATE(74)] = 1844,
-  [SMALL_STATE(75)] = 1858,
-  [SMALL_STATE(76)] = 1872,
-  [SMALL_STATE(77)] = 1886,
-  [SMALL_STATE(78)] = 1900,
-  [SMALL_STATE(79)] = 1915,
-  [SMALL_STATE(80)] = 1932,
-  [SMALL_STATE(81)] = 1949,
-  [SMALL_STATE(82)] = 1964,
-  [SMALL_STATE(83)] = 1978,
-  [SMALL_STATE(84)] = 1992,
-  [SMALL_STATE(85)] = 2006,
-  [SMALL_STATE(86)] = 2020,
-  [SMALL_STATE(87)] = 2034,
-  [SMALL_STATE(88)] = 2044,
-  [SMALL_STATE(89)] = 2060,
-  [SMALL_STATE(90)] = 2074,
-  [SMALL_STATE(91)] = 2090,
-  [SMALL_STATE(92)] = 2103,
-  [SMALL_STATE(93)] = 2116,
-  [SMALL_STATE(94)] = 2129,
-  [SMALL_STATE(95)] = 2142,
-  [SMALL_STATE(96)] = 2155,
-  [SMALL_STATE(97)] = 2168,
-  [SMALL_STATE(98)] = 2181,
-  [SMALL_STATE(99)] = 2194,
-  [SMALL_STATE(100)] = 2207,
-  [SMALL_STATE(101)] = 2220,
-  [SMALL_STATE(102)] = 2233,
-  [SMALL_STATE(103)] = 2246,
-  [SMALL_STATE(104)] = 2259,
-  [SMALL_STATE(105)] = 2272,
-  [SMALL_STATE(106)] = 2283,
-  [SMALL_STATE(107)] = 2294,
-  [SMALL_STATE(108)] = 2307,
-  [SMALL_STATE(109)] = 2320,
-  [SMALL_STATE(110)] = 2333,
-  [SMALL_STATE(111)] = 2346,
-  [SMALL_STATE(112)] = 2359,
-  [SMALL_STATE(113)] = 2370,
-  [SMALL_STATE(114)] = 2383,
-  [SMALL_STATE(115)] = 2396,
-  [SMALL_STATE(116)] = 2409,
-  [SMALL_STATE(117)] = 2422,
-  [SMALL_STATE(118)] = 2435,
-  [SMALL_STATE(119)] = 2448,
-  [SMALL_STATE(120)] = 2461,
-  [SMALL_STATE(121)] = 2471,
-  [SMALL_STATE(122)] = 2481,
-  [SMALL_STATE(123)] = 2489,
-  [SMALL_STATE(124)] = 2497,
-  [SMALL_STATE(125)] = 2505,
-  [SMALL_STATE(126)] = 2513,
-  [SMALL_STATE(127)] = 2521,
-  [SMALL_STATE(128)] = 2529,
-  [SMALL_STATE(129)] = 2539,
-  [SMALL_STATE(130)] = 2549,
-  [SMALL_STATE(131)] = 2557,
-  [SMALL_STATE(132)] = 2565,
-  [SMALL_STATE(133)] = 2573,
-  [SMALL_STATE(134)] = 2581,
-  [SMALL_STATE(135)] = 2589,
-  [SMALL_STATE(136)] = 2597,
-  [SMALL_STATE(137)] = 2605,
-  [SMALL_STATE(138)] = 2613,
-  [SMALL_STATE(139)] = 2621,
-  [SMALL_STATE(140)] = 2629,
-  [SMALL_STATE(141)] = 2637,
-  [SMALL_STATE(142)] = 2645,
-  [SMALL_STATE(143)] = 2653,
-  [SMALL_STATE(144)] = 2661,
-  [SMALL_STATE(145)] = 2669,
-  [SMALL_STATE(146)] = 2679,
-  [SMALL_STATE(147)] = 2687,
-  [SMALL_STATE(148)] = 2695,
-  [SMALL_STATE(149)] = 2705,
-  [SMALL_STATE(150)] = 2715,
-  [SMALL_STATE(151)] = 2725,
-  [SMALL_STATE(152)] = 2735,
-  [SMALL_STATE(153)] = 2743,
-  [SMALL_STATE(154)] = 2750,
-  [SMALL_STATE(155)] = 2757,
-  [SMALL_STATE(156)] = 2764,
-  [SMALL_STATE(157)] = 2771,
-  [SMALL_STATE(158)] = 2778,
-  [SMALL_STATE(159)] = 2785,
-  [SMALL_STATE(160)] = 2792,
-  [SMALL_STATE(161)] = 2799,
-  [SMALL_STATE(162)] = 2806,
-  [SMALL_STATE(163)] = 2813,
-  [SMALL_STATE(164)] = 2820,
-  [SMALL_STATE(165)] = 2827,
-  [SMALL_STATE(166)] = 2834,
-  [SMALL_STATE(167)] = 2841,
-  [SMALL_STATE(168)] = 2848,
-  [SMALL_STATE(169)] = 2855,
-  [SMALL_STATE(170)] = 2862,
-  [SMALL_STATE(171)] = 2869,
-  [SMALL_STATE(172)] = 2876,
-  [SMALL_STATE(173)] = 2883,
-  [SMALL_STATE(174)] = 2890,
-  [SMALL_STATE(175)] = 2897,
-  [SMALL_STATE(176)] = 2904,
-  [SMALL_STATE(177)] = 2911,
-  [SMALL_STATE(178)] = 2918,
-  [SMALL_STATE(179)] = 2925,
-  [SMALL_STATE(180)] = 2932,
-  [SMALL_STATE(181)] = 2939,
-  [SMALL_STATE(182)] = 2946,
-  [SMALL_STATE(183)] = 2953,
-  [SMALL_STATE(184)] = 2960,
-  [SMALL_STATE(185)] = 2967,
-  [SMALL_STATE(186)] = 2974,
-  [SMALL_STATE(187)] = 2981,
-  [SMALL_STATE(188)] = 2988,
-  [SMALL_STATE(189)] = 2995,
-  [SMALL_STATE(190)] = 3002,
-  [SMALL_STATE(191)] = 3009,
-  [SMALL_STATE(192)] = 3016,
-  [SMALL_STATE(193)] = 3023,
-  [SMALL_STATE(194)] = 3030,
-  [SMALL_STATE(195)] = 3037,
-  [SMALL_STATE(196)] = 3044,
-  [SMALL_STATE(197)] = 3051,
-  [SMALL_STATE(198)] = 3058,
-  [SMALL_STATE(199)] = 3065,
-  [SMALL_STATE(200)] = 3072,
-  [SMALL_STATE(201)] = 3079,
-  [SMALL_STATE(202)] = 3086,
-  [SMALL_STATE(203)] = 3093,
-  [SMALL_STATE(204)] = 3100,
+  [SMALL_STATE(3)] = 42,
+  [SMALL_STATE(4)] = 84,
+  [SMALL_STATE(5)] = 126,
+  [SMALL_STATE(6)] = 161,
+  [SMALL_STATE(7)] = 194,
+  [SMALL_STATE(8)] = 236,
+  [SMALL_STATE(9)] = 278,
+  [SMALL_STATE(10)] = 310,
+  [SMALL_STATE(11)] = 350,
+  [SMALL_STATE(12)] = 392,
+  [SMALL_STATE(13)] = 434,
+  [SMALL_STATE(14)] = 476,
+  [SMALL_STATE(15)] = 518,
+  [SMALL_STATE(16)] = 560,
+  [SMALL_STATE(17)] = 590,
+  [SMALL_STATE(18)] = 620,
+  [SMALL_STATE(19)] = 662,
+  [SMALL_STATE(20)] = 704,
+  [SMALL_STATE(21)] = 746,
+  [SMALL_STATE(22)] = 788,
+  [SMALL_STATE(23)] = 830,
+  [SMALL_STATE(24)] = 872,
+  [SMALL_STATE(25)] = 914,
+  [SMALL_STATE(26)] = 956,
+  [SMALL_STATE(27)] = 998,
+  [SMALL_STATE(28)] = 1040,
+  [SMALL_STATE(29)] = 1072,
+  [SMALL_STATE(30)] = 1114,
+  [SMALL_STATE(31)] = 1156,
+  [SMALL_STATE(32)] = 1198,
+  [SMALL_STATE(33)] = 1240,
+  [SMALL_STATE(34)] = 1282,
+  [SMALL_STATE(35)] = 1324,
+  [SMALL_STATE(36)] = 1371,
+  [SMALL_STATE(37)] = 1418,
+  [SMALL_STATE(38)] = 1465,
+  [SMALL_STATE(39)] = 1512,
+  [SMALL_STATE(40)] = 1537,
+  [SMALL_STATE(41)] = 1582,
+  [SMALL_STATE(42)] = 1607,
+  [SMALL_STATE(43)] = 1632,
+  [SMALL_STATE(44)] = 1657,
+  [SMALL_STATE(45)] = 1682,
+  [SMALL_STATE(46)] = 1707,
+  [SMALL_STATE(47)] = 1732,
+  [SMALL_STATE(48)] = 1757,
+  [SMALL_STATE(49)] = 1804,
+  [SMALL_STATE(50)] = 1843,
+  [SMALL_STATE(51)] = 1880,
+  [SMALL_STATE(52)] = 1927,
+  [SMALL_STATE(53)] = 1974,
+  [SMALL_STATE(54)] = 2021,
+  [SMALL_STATE(55)] = 2045,
+  [SMALL_STATE(56)] = 2069,
+  [SMALL_STATE(57)] = 2093,
+  [SMALL_STATE(58)] = 2117,
+  [SMALL_STATE(59)] = 2141,
+  [SMALL_STATE(60)] = 2179,
+  [SMALL_STATE(61)] = 2203,
+  [SMALL_STATE(62)] = 2227,
+  [SMALL_STATE(63)] = 2251,
+  [SMALL_STATE(64)] = 2274,
+  [SMALL_STATE(65)] = 2297,
+  [SMALL_STATE(66)] = 2320,
+  [SMALL_STATE(67)] = 2343,
+  [SMALL_STATE(68)] = 2366,
+  [SMALL_STATE(69)] = 2389,
+  [SMALL_STATE(70)] = 2412,
+  [SMALL_STATE(71)] = 2435,
+  [SMALL_STATE(72)] = 2458,
+  [SMALL_STATE(73)] = 2486,
+  [SMALL_STATE(74)] = 2514,
+  [SMALL_STATE(75)] = 2542,
+  [SMALL_STATE(76)] = 2570,
+  [SMALL_STATE(77)] = 2598,
+  [SMALL_STATE(78)] = 2626,
+  [SMALL_STATE(79)] = 2654,
+  [SMALL_STATE(80)] = 2682,
+  [SMALL_STATE(81)] = 2710,
+  [SMALL_STATE(82)] = 2738,
+  [SMALL_STATE(83)] = 2766,
+  [SMALL_STATE(84)] = 2794,
+  [SMALL_STATE(85)] = 2828,
+  [SMALL_STATE(86)] = 2856,
+  [SMALL_STATE(87)] = 2884,
+  [SMALL_STATE(88)] = 2912,
+  [SMALL_STATE(89)] = 2934,
+  [SMALL_STATE(90)] = 2962,
+  [SMALL_STATE(91)] = 2998,
+  [SMALL_STATE(92)] = 3020,
+  [SMALL_STATE(93)] = 3042,
+  [SMALL_STATE(94)] = 3064,
+  [SMALL_STATE(95)] = 3092,
+  [SMALL_STATE(96)] = 3118,
+  [SMALL_STATE(97)] = 3146,
+  [SMALL_STATE(98)] = 3172,
+  [SMALL_STATE(99)] = 3210,
+  [SMALL_STATE(100)] = 3236,
+  [SMALL_STATE(101)] = 3262,
+  [SMALL_STATE(102)] = 3300,
+  [SMALL_STATE(103)] = 3324,
+  [SMALL_STATE(104)] = 3345,
+  [SMALL_STATE(105)] = 3366,
+  [SMALL_STATE(106)] = 3387,
+  [SMALL_STATE(107)] = 3408,
+  [SMALL_STATE(108)] = 3433,
+  [SMALL_STATE(109)] = 3454,
+  [SMALL_STATE(110)] = 3489,
+  [SMALL_STATE(111)] = 3514,
+  [SMALL_STATE(112)] = 3535,
+  [SMALL_STATE(113)] = 3566,
+  [SMALL_STATE(114)] = 3591,
+  [SMALL_STATE(115)] = 3616,
+  [SMALL_STATE(116)] = 3637,
+  [SMALL_STATE(117)] = 3658,
+  [SMALL_STATE(118)] = 3679,
+  [SMALL_STATE(119)] = 3704,
+  [SMALL_STATE(120)] = 3729,
+  [SMALL_STATE(121)] = 3750,
+  [SMALL_STATE(122)] = 3775,
+  [SMALL_STATE(123)] = 3796,
+  [SMALL_STATE(124)] = 3817,
+  [SMALL_STATE(125)] = 3842,
+  [SMALL_STATE(126)] = 3870,
+  [SMALL_STATE(127)] = 3890,
+  [SMALL_STATE(128)] = 3916,
+  [SMALL_STATE(129)] = 3936,
+  [SMALL_STATE(130)] = 3960,
+  [SMALL_STATE(131)] = 3988,
+  [SMALL_STATE(132)] = 4008,
+  [SMALL_STATE(133)] = 4028,
+  [SMALL_STATE(134)] = 4048,
+  [SMALL_STATE(135)] = 4068,
+  [SMALL_STATE(136)] = 4088,
+  [SMALL_STATE(137)] = 4108,
+  [SMALL_STATE(138)] = 4128,
+  [SMALL_STATE(139)] = 4148,
+  [SMALL_STATE(140)] = 4168,
+  [SMALL_STATE(141)] = 4200,
+  [SMALL_STATE(142)] = 4220,
+  [SMALL_STATE(143)] = 4248,
+  [SMALL_STATE(144)] = 4268,
+  [SMALL_STATE(145)] = 4288,
+  [SMALL_STATE(146)] = 4308,
+  [SMALL_STATE(147)] = 4328,
+  [SMALL_STATE(148)] = 4348,
+  [SMALL_STATE(149)] = 4368,
+  [SMALL_STATE(150)] = 4397,
+  [SMALL_STATE(151)] = 4422,
+  [SMALL_STATE(152)] = 4441,
+  [SMALL_STATE(153)] = 4460,
+  [SMALL_STATE(154)] = 4479,
+  [SMALL_STATE(155)] = 4508,
+  [SMALL_STATE(156)] = 4533,
+  [SMALL_STATE(157)] = 4558,
+  [SMALL_STATE(158)] = 4577,
+  [SMALL_STATE(159)] = 4596,
+  [SMALL_STATE(160)] = 4621,
+  [SMALL_STATE(161)] = 4640,
+  [SMALL_STATE(162)] = 4659,
+  [SMALL_STATE(163)] = 4678,
+  [SMALL_STATE(164)] = 4697,
+  [SMALL_STATE(165)] = 4722,
+  [SMALL_STATE(166)] = 4741,
+  [SMALL_STATE(167)] = 4760,
+  [SMALL_STATE(168)] = 4779,
+  [SMALL_STATE(169)] = 4798,
+  [SMALL_STATE(170)] = 4817,
+  [SMALL_STATE(171)] = 4836,
+  [SMALL_STATE(172)] = 4861,
+  [SMALL_STATE(173)] = 4890,
+  [SMALL_STATE(174)] = 4917,
+  [SMALL_STATE(175)] = 4946,
+  [SMALL_STATE(176)] = 4973,
+  [SMALL_STATE(177)] = 5002,
+  [SMALL_STATE(178)] = 5031,
+  [SMALL_STATE(179)] = 5057,
+  [SMALL_STATE(180)] = 5083,
+  [SMALL_STATE(181)] = 5101,
+  [SMALL_STATE(182)] = 5127,
+  [SMALL_STATE(183)] = 5145,
+  [SMALL_STATE(184)] = 5163,
+  [SMALL_STATE(185)] = 5189,
+  [SMALL_STATE(186)] = 5215,
+  [SMALL_STATE(187)] = 5239,
+  [SMALL_STATE(188)] = 5257,
+  [SMALL_STATE(189)] = 5275,
+  [SMALL_STATE(190)] = 5293,
+  [SMALL_STATE(191)] = 5317,
+  [SMALL_STATE(192)] = 5343,
+  [SMALL_STATE(193)] = 5369,
+  [SMALL_STATE(194)] = 5395,
+  [SMALL_STATE(195)] = 5413,
+  [SMALL_STATE(196)] = 5431,
+  [SMALL_STATE(197)] = 5449,
+  [SMALL_STATE(198)] = 5467,
+  [SMALL_STATE(199)] = 5485,
+  [SMALL_STATE(200)] = 5503,
+  [SMALL_STATE(201)] = 5529,
+  [SMALL_STATE(202)] = 5555,
+  [SMALL_STATE(203)] = 5573,
+  [SMALL_STATE(204)] = 5591,
+  [SMALL_STATE(205)] = 5609,
+  [SMALL_STATE(206)] = 5627,
+  [SMALL_STATE(207)] = 5653,
+  [SMALL_STATE(208)] = 5679,
+  [SMALL_STATE(209)] = 5697,
+  [SMALL_STATE(210)] = 5723,
+  [SMALL_STATE(211)] = 5741,
+  [SMALL_STATE(212)] = 5767,
+  [SMALL_STATE(213)] = 5785,
+  [SMALL_STATE(214)] = 5803,
+  [SMALL_STATE(215)] = 5821,
+  [SMALL_STATE(216)] = 5847,
+  [SMALL_STATE(217)] = 5865,
+  [SMALL_STATE(218)] = 5883,
+  [SMALL_STATE(219)] = 5906,
+  [SMALL_STATE(220)] = 5929,
+  [SMALL_STATE(221)] = 5950,
+  [SMALL_STATE(222)] = 5971,
+  [SMALL_STATE(223)] = 5994,
+  [SMALL_STATE(224)] = 6015,
+  [SMALL_STATE(225)] = 6038,
+  [SMALL_STATE(226)] = 6061,
+  [SMALL_STATE(227)] = 6084,
+  [SMALL_STATE(228)] = 6105,
+  [SMALL_STATE(229)] = 6128,
+  [SMALL_STATE(230)] = 6145,
+  [SMALL_STATE(231)] = 6168,
+  [SMALL_STATE(232)] = 6186,
+  [SMALL_STATE(233)] = 6204,
+  [SMALL_STATE(234)] = 6220,
+  [SMALL_STATE(235)] = 6236,
+  [SMALL_STATE(236)] = 6256,
+  [SMALL_STATE(237)] = 6276,
+  [SMALL_STATE(238)] = 6294,
+  [SMALL_STATE(239)] = 6314,
+  [SMALL_STATE(240)] = 6330,
+  [SMALL_STATE(241)] = 6348,
+  [SMALL_STATE(242)] = 6368,
+  [SMALL_STATE(243)] = 6388,
+  [SMALL_STATE(244)] = 6404,
+  [SMALL_STATE(245)] = 6422,
+  [SMALL_STATE(246)] = 6438,
+  [SMALL_STATE(247)] = 6454,
+  [SMALL_STATE(248)] = 6474,
+  [SMALL_STATE(249)] = 6490,
+  [SMALL_STATE(250)] = 6510,
+  [SMALL_STATE(251)] = 6530,
+  [SMALL_STATE(252)] = 6546,
+  [SMALL_STATE(253)] = 6566,
+  [SMALL_STATE(254)] = 6580,
+  [SMALL_STATE(255)] = 6595,
+  [SMALL_STATE(256)] = 6612,
+  [SMALL_STATE(257)] = 6627,
+  [SMALL_STATE(258)] = 6644,
+  [SMALL_STATE(259)] = 6661,
+  [SMALL_STATE(260)] = 6678,
+  [SMALL_STATE(261)] = 6695,
+  [SMALL_STATE(262)] = 6712,
+  [SMALL_STATE(263)] = 6727,
+  [SMALL_STATE(264)] = 6742,
+  [SMALL_STATE(265)] = 6759,
+  [SMALL_STATE(266)] = 6774,
+  [SMALL_STATE(267)] = 6791,
+  [SMALL_STATE(268)] = 6806,
+  [SMALL_STATE(269)] = 6823,
+  [SMALL_STATE(270)] = 6838,
+  [SMALL_STATE(271)] = 6855,
+  [SMALL_STATE(272)] = 6872,
+  [SMALL_STATE(273)] = 6887,
+  [SMALL_STATE(274)] = 6904,
+  [SMALL_STATE(275)] = 6921,
+  [SMALL_STATE(276)] = 6938,
+  [SMALL_STATE(277)] = 6953,
+  [SMALL_STATE(278)] = 6968,
+  [SMALL_STATE(279)] = 6985,
+  [SMALL_STATE(280)] = 7002,
+  [SMALL_STATE(281)] = 7019,
+  [SMALL_STATE(282)] = 7036,
+  [SMALL_STATE(283)] = 7053,
+  [SMALL_STATE(284)] = 7070,
+  [SMALL_STATE(285)] = 7087,
+  [SMALL_STATE(286)] = 7104,
+  [SMALL_STATE(287)] = 7119,
+  [SMALL_STATE(288)] = 7136,
+  [SMALL_STATE(289)] = 7153,
+  [SMALL_STATE(290)] = 7170,
+  [SMALL_STATE(291)] = 7187,
+  [SMALL_STATE(292)] = 7204,
+  [SMALL_STATE(293)] = 7221,
+  [SMALL_STATE(294)] = 7236,
+  [SMALL_STATE(295)] = 7253,
+  [SMALL_STATE(296)] = 7270,
+  [SMALL_STATE(297)] = 7287,
+  [SMALL_STATE(298)] = 7304,
+  [SMALL_STATE(299)] = 7321,
+  [SMALL_STATE(300)] = 7336,
+  [SMALL_STATE(301)] = 7353,
+  [SMALL_STATE(302)] = 7370,
+  [SMALL_STATE(303)] = 7387,
+  [SMALL_STATE(304)] = 7402,
+  [SMALL_STATE(305)] = 7417,
+  [SMALL_STATE(306)] = 7432,
+  [SMALL_STATE(307)] = 7449,
+  [SMALL_STATE(308)] = 7466,
+  [SMALL_STATE(309)] = 7481,
+  [SMALL_STATE(310)] = 7498,
+  [SMALL_STATE(311)] = 7513,
+  [SMALL_STATE(312)] = 7530,
+  [SMALL_STATE(313)] = 7547,
+  [SMALL_STATE(314)] = 7564,
+  [SMALL_STATE(315)] = 7579,
+  [SMALL_STATE(316)] = 7596,
+  [SMALL_STATE(317)] = 7613,
+  [SMALL_STATE(318)] = 7630,
+  [SMALL_STATE(319)] = 7647,
+  [SMALL_STATE(320)] = 7659,
+  [SMALL_STATE(321)] = 7671,
+  [SMALL_STATE(322)] = 7685,
+  [SMALL_STATE(323)] = 7699,
+  [SMALL_STATE(324)] = 7711,
+  [SMALL_STATE(325)] = 7725,
+  [SMALL_STATE(326)] = 7737,
+  [SMALL_STATE(327)] = 7749,
+  [SMALL_STATE(328)] = 7761,
+  [SMALL_STATE(329)] = 7773,
+  [SMALL_STATE(330)] = 7785,
+  [SMALL_STATE(331)] = 7797,
+  [SMALL_STATE(332)] = 7809,
+  [SMALL_STATE(333)] = 7821,
+  [SMALL_STATE(334)] = 7835,
+  [SMALL_STATE(335)] = 7847,
+  [SMALL_STATE(336)] = 7861,
+  [SMALL_STATE(337)] = 7875,
+  [SMALL_STATE(338)] = 7887,
+  [SMALL_STATE(339)] = 7901,
+  [SMALL_STATE(340)] = 7913,
+  [SMALL_STATE(341)] = 7927,
+  [SMALL_STATE(342)] = 7939,
+  [SMALL_STATE(343)] = 7951,
+  [SMALL_STATE(344)] = 7963,
+  [SMALL_STATE(345)] = 7977,
+  [SMALL_STATE(346)] = 7989,
+  [SMALL_STATE(347)] = 8001,
+  [SMALL_STATE(348)] = 8013,
+  [SMALL_STATE(349)] = 8025,
+  [SMALL_STATE(350)] = 8037,
+  [SMALL_STATE(351)] = 8049,
+  [SMALL_STATE(352)] = 8061,
+  [SMALL_STATE(353)] = 8073,
+  [SMALL_STATE(354)] = 8087,
+  [SMALL_STATE(355)] = 8099,
+  [SMALL_STATE(356)] = 8113,
+  [SMALL_STATE(357)] = 8125,
+  [SMALL_STATE(358)] = 8137,
+  [SMALL_STATE(359)] = 8149,
+  [SMALL_STATE(360)] = 8161,
+  [SMALL_STATE(361)] = 8173,
+  [SMALL_STATE(362)] = 8187,
+  [SMALL_STATE(363)] = 8201,
+  [SMALL_STATE(364)] = 8215,
+  [SMALL_STATE(365)] = 8229,
+  [SMALL_STATE(366)] = 8241,
+  [SMALL_STATE(367)] = 8253,
+  [SMALL_STATE(368)] = 8265,
+  [SMALL_STATE(369)] = 8277,
+  [SMALL_STATE(370)] = 8291,
+  [SMALL_STATE(371)] = 8303,
+  [SMALL_STATE(372)] = 8315,
+  [SMALL_STATE(373)] = 8327,
+  [SMALL_STATE(374)] = 8339,
+  [SMALL_STATE(375)] = 8350,
+  [SMALL_STATE(376)] = 8361,
+  [SMALL_STATE(377)] = 8372,
+  [SMALL_STATE(378)] = 8383,
+  [SMALL_STATE(379)] = 8394,
+  [SMALL_STATE(380)] = 8405,
+  [SMALL_STATE(381)] = 8416,
+  [SMALL_STATE(382)] = 8427,
+  [SMALL_STATE(383)] = 8438,
+  [SMALL_STATE(384)] = 8449,
+  [SMALL_STATE(385)] = 8460,
+  [SMALL_STATE(386)] = 8471,
+  [SMALL_STATE(387)] = 8482,
+  [SMALL_STATE(388)] = 8493,
+  [SMALL_STATE(389)] = 8504,
+  [SMALL_STATE(390)] = 8515,
+  [SMALL_STATE(391)] = 8526,
+  [SMALL_STATE(392)] = 8537,
+  [SMALL_STATE(393)] = 8548,
+  [SMALL_STATE(394)] = 8559,
+  [SMALL_STATE(395)] = 8570,
+  [SMALL_STATE(396)] = 8581,
+  [SMALL_STATE(397)] = 8592,
+  [SMALL_STATE(398)] = 8603,
+  [SMALL_STATE(399)] = 8614,
+  [SMALL_STATE(400)] = 8625,
+  [SMALL_STATE(401)] = 8636,
+  [SMALL_STATE(402)] = 8647,
+  [SMALL_STATE(403)] = 8658,
+  [SMALL_STATE(404)] = 8669,
+  [SMALL_STATE(405)] = 8680,
+  [SMALL_STATE(406)] = 8691,
+  [SMALL_STATE(407)] = 8702,
+  [SMALL_STATE(408)] = 8713,
+  [SMALL_STATE(409)] = 8724,
+  [SMALL_STATE(410)] = 8735,
+  [SMALL_STATE(411)] = 8746,
+  [SMALL_STATE(412)] = 8757,
+  [SMALL_STATE(413)] = 8768,
+  [SMALL_STATE(414)] = 8779,
+  [SMALL_STATE(415)] = 8790,
+  [SMALL_STATE(416)] = 8801,
+  [SMALL_STATE(417)] = 8812,
+  [SMALL_STATE(418)] = 8823,
+  [SMALL_STATE(419)] = 8834,
+  [SMALL_STATE(420)] = 8845,
+  [SMALL_STATE(421)] = 8856,
+  [SMALL_STATE(422)] = 8867,
+  [SMALL_STATE(423)] = 8878,
+  [SMALL_STATE(424)] = 8889,
+  [SMALL_STATE(425)] = 8900,
+  [SMALL_STATE(426)] = 8911,
+  [SMALL_STATE(427)] = 8922,
+  [SMALL_STATE(428)] = 8933,
+  [SMALL_STATE(429)] = 8944,
+  [SMALL_STATE(430)] = 8955,
+  [SMALL_STATE(431)] = 8966,
+  [SMALL_STATE(432)] = 8977,
+  [SMALL_STATE(433)] = 8988,
+  [SMALL_STATE(434)] = 8999,
+  [SMALL_STATE(435)] = 9010,
+  [SMALL_STATE(436)] = 9021,
+  [SMALL_STATE(437)] = 9032,
+  [SMALL_STATE(438)] = 9043,
+  [SMALL_STATE(439)] = 9054,
+  [SMALL_STATE(440)] = 9065,
+  [SMALL_STATE(441)] = 9076,
+  [SMALL_STATE(442)] = 9087,
+  [SMALL_STATE(443)] = 9098,
+  [SMALL_STATE(444)] = 9109,
+  [SMALL_STATE(445)] = 9120,
+  [SMALL_STATE(446)] = 9131,
+  [SMALL_STATE(447)] = 9142,
+  [SMALL_STATE(448)] = 9153,
+  [SMALL_STATE(449)] = 9164,
+  [SMALL_STATE(450)] = 9175,
+  [SMALL_STATE(451)] = 9186,
+  [SMALL_STATE(452)] = 9197,
+  [SMALL_STATE(453)] = 9208,
+  [SMALL_STATE(454)] = 9219,
+  [SMALL_STATE(455)] = 9230,
+  [SMALL_STATE(456)] = 9241,
+  [SMALL_STATE(457)] = 9252,
+  [SMALL_STATE(458)] = 9263,
+  [SMALL_STATE(459)] = 9274,
+  [SMALL_STATE(460)] = 9285,
+  [SMALL_STATE(461)] = 9296,
+  [SMALL_STATE(462)] = 9307,
+  [SMALL_STATE(463)] = 9318,
+  [SMALL_STATE(464)] = 9329,
+  [SMALL_STATE(465)] = 9340,
+  [SMALL_STATE(466)] = 9351,
+  [SMALL_STATE(467)] = 9362,
+  [SMALL_STATE(468)] = 9373,
+  [SMALL_STATE(469)] = 9384,
+  [SMALL_STATE(470)] = 9395,
+  [SMALL_STATE(471)] = 9406,
+  [SMALL_STATE(472)] = 9417,
+  [SMALL_STATE(473)] = 9428,
+  [SMALL_STATE(474)] = 9439,
+  [SMALL_STATE(475)] = 9450,
+  [SMALL_STATE(476)] = 9461,
+  [SMALL_STATE(477)] = 9472,
+  [SMALL_STATE(478)] = 9483,
+  [SMALL_STATE(479)] = 9494,
+  [SMALL_STATE(480)] = 9505,
+  [SMALL_STATE(481)] = 9516,
+  [SMALL_STATE(482)] = 9527,
+  [SMALL_STATE(483)] = 9538,
+  [SMALL_STATE(484)] = 9549,
+  [SMALL_STATE(485)] = 9560,
+  [SMALL_STATE(486)] = 9571,
+  [SMALL_STATE(487)] = 9582,
 };
 
 static const TSParseActionEntry ts_parse_actions[] = {
   [0] = {.entry = {.count = 0, .reusable = false}},
   [1] = {.entry = {.count = 1, .reusable = false}}, RECOVER(),
-  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT_EXTRA(),
+  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
   [5] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 0, 0, 0),
-  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(196),
-  [9] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
-  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(162),
-  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(129),
-  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(202),
-  [17] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [20] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(8),
-  [23] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
-  [25] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
-  [28] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
-  [31] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [34] = {.entry = {.count = 1, .reusable = false}}, SHIFT_EXTRA(),
-  [36] = {.entry = {.count = 1, .reusable = true}}, SHIFT(2),
-  [38] = {.entry = {.count = 1, .reusable = true}}, SHIFT(8),
-  [40] = {.entry = {.count = 1, .reusable = true}}, SHIFT(11),
-  [42] = {.entry = {.count = 1, .reusable = true}}, SHIFT(12),
-  [44] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
-  [46] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
-  [48] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
-  [50] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
-  [52] = {.entry = {.count = 1, .reusable = true}}, SHIFT(10),
-  [54] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
-  [56] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
-  [58] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
-  [60] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 12),
-  [62] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 12),
-  [64] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
-  [66] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 14),
-  [68] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 14),
-  [70] = {.entry = {.count = 1, .reusable = true}}, SHIFT(14),
-  [72] = {.entry = {.count = 1, .reusable = true}}, SHIFT(4),
-  [74] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
-  [76] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19), SHIFT_REPEAT(161),
-  [79] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19),
-  [81] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19),
-  [83] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
-  [85] = {.entry = {.count = 1, .reusable = true}}, SHIFT(15),
-  [87] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
-  [89] = {.entry = {.count = 1, .reusable = true}}, SHIFT(16),
-  [91] = {.entry = {.count = 1, .reusable = false}}, SHIFT(16),
-  [93] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18), SHIFT_REPEAT(112),
-  [96] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18),
-  [98] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18),
-  [100] = {.entry = {.count = 1, .reusable = true}}, SHIFT(18),
-  [102] = {.entry = {.count = 1, .reusable = true}}, SHIFT(21),
-  [104] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
-  [106] = {.entry = {.count = 1, .reusable = false}}, SHIFT(21),
-  [108] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
-  [110] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
-  [112] = {.entry = {.count = 1, .reusable = true}}, SHIFT(3),
-  [114] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
-  [116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(22),
-  [118] = {.entry = {.count = 1, .reusable = false}}, SHIFT(22),
-  [120] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16),
-  [122] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(99),
-  [125] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(155),
-  [128] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(166),
-  [131] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(184),
-  [134] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(100),
-  [137] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(195),
-  [140] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(190),
-  [143] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(164),
-  [146] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(182),
-  [149] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(188),
-  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
-  [154] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
-  [156] = {.entry = {.count = 1, .reusable = false}}, SHIFT(155),
-  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
-  [160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
-  [162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(100),
-  [164] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
-  [166] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
-  [168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
-  [170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
-  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
-  [174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
-  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
-  [178] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(8),
-  [181] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
-  [184] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
-  [187] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
-  [190] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
-  [193] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
-  [195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
-  [197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
-  [199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
-  [201] = {.entry = {.count = 1, .reusable = false}}, SHIFT(26),
-  [203] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
-  [205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
-  [207] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
-  [209] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
-  [211] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
-  [213] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
-  [215] = {.entry = {.count = 1, .reusable = true}}, SHIFT(29),
-  [217] = {.entry = {.count = 1, .reusable = false}}, SHIFT(29),
-  [219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 30),
-  [221] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 30),
-  [223] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 11),
-  [225] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 11),
-  [227] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
-  [229] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
-  [231] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
-  [233] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
-  [235] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 30),
-  [237] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 30),
-  [239] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 30),
-  [241] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 30),
-  [243] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 13),
-  [245] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 13),
-  [247] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 7),
-  [249] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 7),
-  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 29),
-  [253] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 29),
-  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 25),
-  [257] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 25),
-  [259] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 23),
-  [261] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 23),
-  [263] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 26),
-  [265] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 26),
-  [267] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 22),
-  [269] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 22),
-  [271] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 24),
-  [273] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 24),
-  [275] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 27),
-  [277] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 27),
-  [279] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 28),
-  [281] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 28),
-  [283] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
-  [285] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
-  [287] = {.entry = {.count = 1, .reusable = false}}, SHIFT(203),
-  [289] = {.entry = {.count = 1, .reusable = false}}, SHIFT(145),
-  [291] = {.entry = {.count = 1, .reusable = false}}, SHIFT(146),
-  [293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 1),
-  [295] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 1),
-  [297] = {.entry = {.count = 1, .reusable = true}}, SHIFT(90),
-  [299] = {.entry = {.count = 1, .reusable = true}}, SHIFT(165),
-  [301] = {.entry = {.count = 1, .reusable = true}}, SHIFT(129),
-  [303] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
-  [305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [307] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [311] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [313] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [315] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [317] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
-  [319] = {.entry = {.count = 1, .reusable = true}}, SHIFT(20),
-  [321] = {.entry = {.count = 1, .reusable = true}}, SHIFT(19),
-  [323] = {.entry = {.count = 1, .reusable = false}}, SHIFT(138),
-  [325] = {.entry = {.count = 1, .reusable = true}}, SHIFT(138),
-  [327] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
-  [329] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
-  [331] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 4),
-  [333] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 4),
-  [335] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 6),
-  [337] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 6),
-  [339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
-  [341] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
-  [343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [345] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [347] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 2),
-  [349] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 2),
-  [351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 20),
-  [353] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 20),
-  [355] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 8),
-  [357] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 8),
-  [359] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 8),
-  [361] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 8),
-  [363] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 3),
-  [365] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 3),
-  [367] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 15),
-  [369] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 15),
-  [371] = {.entry = {.count = 1, .reusable = false}}, SHIFT(153),
-  [373] = {.entry = {.count = 1, .reusable = false}}, SHIFT(177),
-  [375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
-  [377] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
-  [379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(127),
-  [381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
-  [383] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(156),
-  [386] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
-  [388] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
-  [390] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
-  [392] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
-  [394] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
-  [396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
-  [398] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
-  [400] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
-  [403] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
-  [405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
-  [407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
-  [409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
-  [411] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
-  [413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(67),
-  [415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
-  [417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
-  [419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
-  [421] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 9),
-  [423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(78),
-  [425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
-  [427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
-  [429] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 10),
-  [431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(72),
-  [433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
-  [435] = {.entry = {.count = 1, .reusable = true}}, SHIFT(34),
-  [437] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(89),
-  [440] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
-  [442] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
-  [444] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(78),
-  [447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
-  [449] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
-  [451] = {.entry = {.count = 1, .reusable = true}}, SHIFT(89),
-  [453] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
-  [455] = {.entry = {.count = 1, .reusable = false}}, SHIFT(151),
-  [457] = {.entry = {.count = 1, .reusable = false}}, SHIFT(121),
-  [459] = {.entry = {.count = 1, .reusable = false}}, SHIFT(120),
-  [461] = {.entry = {.count = 1, .reusable = false}}, SHIFT(149),
-  [463] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 9),
-  [465] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(53),
-  [468] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
-  [470] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(126),
-  [473] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
-  [475] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 10),
-  [477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(36),
-  [479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
-  [481] = {.entry = {.count = 1, .reusable = true}}, SHIFT(97),
-  [483] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5), SHIFT_REPEAT(63),
-  [486] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5),
-  [488] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
-  [490] = {.entry = {.count = 1, .reusable = true}}, SHIFT(88),
-  [492] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
-  [494] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
-  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
-  [498] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
-  [500] = {.entry = {.count = 1, .reusable = true}}, SHIFT(5),
-  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
-  [504] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
-  [506] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 21),
-  [508] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
-  [510] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
-  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
-  [514] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
-  [516] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
-  [518] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
-  [520] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 2),
-  [522] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 31),
-  [524] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
-  [526] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
-  [528] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
-  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 31),
-  [532] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
-  [534] = {.entry = {.count = 1, .reusable = true}}, SHIFT(80),
-  [536] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 17),
-  [538] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
-  [540] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
-  [542] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
-  [544] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
-  [546] = {.entry = {.count = 1, .reusable = true}}, SHIFT(74),
-  [548] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
-  [550] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
-  [552] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
-  [554] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
-  [556] = {.entry = {.count = 1, .reusable = true}}, SHIFT(87),
-  [558] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
-  [560] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
-  [562] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
-  [564] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
-  [566] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
-  [568] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
-  [570] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
-  [572] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
-  [574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
-  [576] = {.entry = {.count = 1, .reusable = true}}, SHIFT(49),
-  [578] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
-  [580] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
-  [582] = {.entry = {.count = 1, .reusable = true}}, SHIFT(35),
-  [584] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
-  [586] = {.entry = {.count = 1, .reusable = true}}, SHIFT(48),
-  [588] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
-  [590] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
-  [592] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
-  [594] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
-  [596] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
-  [598] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
-  [600] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
-  [602] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
-  [604] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
-  [606] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
-  [608] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
-  [610] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
-  [612] = {.entry = {.count = 1, .reusable = true}}, SHIFT(57),
-  [614] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
-  [616] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
-  [618] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
-  [620] = {.entry = {.count = 1, .reusable = true}}, SHIFT(69),
-  [622] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
-  [624] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
-  [626] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
-  [628] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
-  [630] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(397),
+  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(72),
+  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(78),
+  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(83),
+  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(76),
+  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(393),
+  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
+  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(376),
+  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(412),
+  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(369),
+  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(247),
+  [29] = {.entry = {.count = 1, .reusable = false}}, SHIFT(464),
+  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(377),
+  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
+  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(378),
+  [37] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(41),
+  [40] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
+  [43] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
+  [45] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
+  [48] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(13),
+  [51] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
+  [54] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
+  [57] = {.entry = {.count = 1, .reusable = false}}, SHIFT(487),
+  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
+  [61] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
+  [63] = {.entry = {.count = 1, .reusable = false}}, SHIFT(154),
+  [65] = {.entry = {.count = 1, .reusable = false}}, SHIFT(39),
+  [67] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [69] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(154),
+  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(39),
+  [77] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
+  [79] = {.entry = {.count = 1, .reusable = true}}, SHIFT(11),
+  [81] = {.entry = {.count = 1, .reusable = true}}, SHIFT(12),
+  [83] = {.entry = {.count = 1, .reusable = true}}, SHIFT(13),
+  [85] = {.entry = {.count = 1, .reusable = true}}, SHIFT(93),
+  [87] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
+  [89] = {.entry = {.count = 1, .reusable = false}}, SHIFT(42),
+  [91] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
+  [93] = {.entry = {.count = 1, .reusable = false}}, SHIFT(290),
+  [95] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [97] = {.entry = {.count = 1, .reusable = true}}, SHIFT(459),
+  [99] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [101] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
+  [103] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(72),
+  [106] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(78),
+  [109] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(83),
+  [112] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(76),
+  [115] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(393),
+  [118] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(290),
+  [121] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
+  [123] = {.entry = {.count = 1, .reusable = true}}, SHIFT(365),
+  [125] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [127] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(265),
+  [130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [132] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [134] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(459),
+  [137] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
+  [141] = {.entry = {.count = 1, .reusable = true}}, SHIFT(325),
+  [143] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
+  [145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(92),
+  [147] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [149] = {.entry = {.count = 1, .reusable = true}}, SHIFT(265),
+  [151] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [153] = {.entry = {.count = 1, .reusable = true}}, SHIFT(357),
+  [155] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
+  [157] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
+  [159] = {.entry = {.count = 1, .reusable = true}}, SHIFT(285),
+  [161] = {.entry = {.count = 1, .reusable = false}}, SHIFT(425),
+  [163] = {.entry = {.count = 1, .reusable = true}}, SHIFT(431),
+  [165] = {.entry = {.count = 1, .reusable = true}}, SHIFT(384),
+  [167] = {.entry = {.count = 1, .reusable = true}}, SHIFT(294),
+  [169] = {.entry = {.count = 1, .reusable = true}}, SHIFT(461),
+  [171] = {.entry = {.count = 1, .reusable = true}}, SHIFT(475),
+  [173] = {.entry = {.count = 1, .reusable = true}}, SHIFT(390),
+  [175] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
+  [177] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
+  [179] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
+  [181] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
+  [183] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
+  [185] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [187] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [189] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
+  [191] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(285),
+  [194] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(425),
+  [197] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(431),
+  [200] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(384),
+  [203] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(294),
+  [206] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(461),
+  [209] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(475),
+  [212] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(390),
+  [215] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(426),
+  [218] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(432),
+  [221] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [223] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [225] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
+  [227] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
+  [229] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
+  [231] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
+  [233] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
+  [235] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
+  [237] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
+  [239] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
+  [241] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
+  [243] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
+  [245] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
+  [247] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
+  [249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
+  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
+  [253] = {.entry = {.count = 1, .reusable = true}}, SHIFT(23),
+  [255] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
+  [257] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
+  [259] = {.entry = {.count = 1, .reusable = true}}, SHIFT(91),
+  [261] = {.entry = {.count = 1, .reusable = false}}, SHIFT(91),
+  [263] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
+  [265] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(23),
+  [268] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(24),
+  [271] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(25),
+  [274] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(91),
+  [277] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(91),
+  [280] = {.entry = {.count = 1, .reusable = true}}, SHIFT(409),
+  [282] = {.entry = {.count = 1, .reusable = true}}, SHIFT(415),
+  [284] = {.entry = {.count = 1, .reusable = true}}, SHIFT(416),
+  [286] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 54),
+  [288] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 54),
+  [290] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
+  [292] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
+  [294] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [296] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [298] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [300] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [302] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
+  [304] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
+  [306] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 54),
+  [308] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 54),
+  [310] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
+  [312] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
+  [314] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 54),
+  [316] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 54),
+  [318] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [320] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [322] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [324] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [326] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [328] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [330] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [332] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [334] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [336] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [338] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [340] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [342] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [344] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [346] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [348] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [352] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [354] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
+  [356] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
+  [358] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
+  [360] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
+  [362] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
+  [364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(413),
+  [366] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [368] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [370] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
+  [372] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [374] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [376] = {.entry = {.count = 1, .reusable = true}}, SHIFT(389),
+  [378] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [380] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [382] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
+  [384] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
+  [386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(153),
+  [388] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
+  [390] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
+  [392] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
+  [394] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
+  [396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
+  [398] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
+  [400] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
+  [402] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
+  [404] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
+  [406] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
+  [408] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
+  [410] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
+  [412] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
+  [414] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
+  [416] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
+  [418] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [420] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [422] = {.entry = {.count = 1, .reusable = true}}, SHIFT(130),
+  [424] = {.entry = {.count = 1, .reusable = true}}, SHIFT(328),
+  [426] = {.entry = {.count = 1, .reusable = false}}, SHIFT(483),
+  [428] = {.entry = {.count = 1, .reusable = false}}, SHIFT(361),
+  [430] = {.entry = {.count = 1, .reusable = false}}, SHIFT(331),
+  [432] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
+  [434] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
+  [436] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
+  [438] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
+  [440] = {.entry = {.count = 1, .reusable = true}}, SHIFT(169),
+  [442] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
+  [444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
+  [446] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
+  [448] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
+  [450] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [452] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [454] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
+  [456] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
+  [458] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
+  [460] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(447),
+  [463] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(450),
+  [466] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(453),
+  [469] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(460),
+  [472] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(470),
+  [475] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(474),
+  [478] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
+  [480] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(479),
+  [483] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
+  [485] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
+  [487] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [489] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [491] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(444),
+  [494] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
+  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
+  [498] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
+  [500] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [502] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [504] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(413),
+  [507] = {.entry = {.count = 1, .reusable = false}}, SHIFT(447),
+  [509] = {.entry = {.count = 1, .reusable = false}}, SHIFT(450),
+  [511] = {.entry = {.count = 1, .reusable = false}}, SHIFT(453),
+  [513] = {.entry = {.count = 1, .reusable = false}}, SHIFT(460),
+  [515] = {.entry = {.count = 1, .reusable = false}}, SHIFT(470),
+  [517] = {.entry = {.count = 1, .reusable = false}}, SHIFT(474),
+  [519] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
+  [521] = {.entry = {.count = 1, .reusable = false}}, SHIFT(479),
+  [523] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [525] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [527] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(392),
+  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [532] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [534] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(389),
+  [537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
+  [539] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [541] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(3),
+  [544] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [546] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [548] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [550] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [552] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [554] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
+  [556] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
+  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [562] = {.entry = {.count = 1, .reusable = true}}, SHIFT(3),
+  [564] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
+  [566] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
+  [568] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
+  [570] = {.entry = {.count = 1, .reusable = true}}, SHIFT(324),
+  [572] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
+  [574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
+  [576] = {.entry = {.count = 1, .reusable = false}}, SHIFT(299),
+  [578] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [580] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [582] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
+  [584] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
+  [586] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [588] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [590] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
+  [592] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
+  [594] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
+  [596] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
+  [598] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
+  [600] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
+  [602] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
+  [604] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
+  [606] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 7),
+  [608] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 7),
+  [610] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
+  [612] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
+  [614] = {.entry = {.count = 1, .reusable = false}}, SHIFT(177),
+  [616] = {.entry = {.count = 1, .reusable = false}}, SHIFT(202),
+  [618] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [620] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [622] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(177),
+  [625] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(202),
+  [628] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
+  [630] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
+  [632] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [634] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
+  [636] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [638] = {.entry = {.count = 1, .reusable = true}}, SHIFT(396),
+  [640] = {.entry = {.count = 1, .reusable = true}}, SHIFT(369),
+  [642] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [644] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [646] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [648] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [650] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [652] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [654] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [656] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [658] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [660] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [662] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
+  [664] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
+  [666] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [668] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [670] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [672] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [674] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
+  [676] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
+  [678] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [680] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [682] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
+  [684] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
+  [686] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
+  [688] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [690] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [692] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [694] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [696] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 8),
+  [698] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 8),
+  [700] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 8),
+  [702] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 8),
+  [704] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [706] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [708] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
+  [710] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
+  [712] = {.entry = {.count = 1, .reusable = true}}, SHIFT(302),
+  [714] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
+  [716] = {.entry = {.count = 1, .reusable = false}}, SHIFT(239),
+  [718] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [720] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [722] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
+  [724] = {.entry = {.count = 1, .reusable = true}}, SHIFT(291),
+  [726] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [728] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [730] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
+  [732] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
+  [734] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
+  [736] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
+  [738] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [740] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [742] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
+  [744] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
+  [746] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
+  [748] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
+  [750] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [752] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [754] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
+  [756] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
+  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
+  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
+  [762] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
+  [764] = {.entry = {.count = 1, .reusable = true}}, SHIFT(411),
+  [766] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
+  [768] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
+  [770] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
+  [772] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
+  [774] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
+  [776] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
+  [778] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
+  [780] = {.entry = {.count = 1, .reusable = true}}, SHIFT(356),
+  [782] = {.entry = {.count = 1, .reusable = true}}, SHIFT(309),
+  [784] = {.entry = {.count = 1, .reusable = true}}, SHIFT(203),
+  [786] = {.entry = {.count = 1, .reusable = true}}, SHIFT(313),
+  [788] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
+  [790] = {.entry = {.count = 1, .reusable = false}}, SHIFT(465),
+  [792] = {.entry = {.count = 1, .reusable = false}}, SHIFT(386),
+  [794] = {.entry = {.count = 1, .reusable = false}}, SHIFT(481),
+  [796] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
+  [798] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
+  [800] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
+  [802] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [804] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [806] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [808] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [810] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
+  [812] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
+  [814] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(465),
+  [817] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(386),
+  [820] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(481),
+  [823] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
+  [825] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
+  [827] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [829] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [831] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 9),
+  [833] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 9),
+  [835] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(149),
+  [838] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [840] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(239),
+  [843] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(239),
+  [846] = {.entry = {.count = 1, .reusable = true}}, SHIFT(146),
+  [848] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 9),
+  [850] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 9),
+  [852] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 11),
+  [854] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 11),
+  [856] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [858] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [860] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
+  [862] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
+  [864] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
+  [866] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
+  [868] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
+  [870] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
+  [872] = {.entry = {.count = 1, .reusable = true}}, SHIFT(29),
+  [874] = {.entry = {.count = 1, .reusable = true}}, SHIFT(30),
+  [876] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
+  [878] = {.entry = {.count = 1, .reusable = false}}, SHIFT(349),
+  [880] = {.entry = {.count = 1, .reusable = true}}, SHIFT(349),
+  [882] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [884] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [886] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [888] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [890] = {.entry = {.count = 1, .reusable = true}}, SHIFT(248),
+  [892] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [894] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [896] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [898] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [900] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [902] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [904] = {.entry = {.count = 1, .reusable = true}}, SHIFT(358),
+  [906] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
+  [908] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
+  [910] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
+  [912] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
+  [914] = {.entry = {.count = 1, .reusable = true}}, SHIFT(119),
+  [916] = {.entry = {.count = 1, .reusable = false}}, SHIFT(394),
+  [918] = {.entry = {.count = 1, .reusable = false}}, SHIFT(439),
+  [920] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
+  [922] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [924] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(394),
+  [927] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(439),
+  [930] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
+  [932] = {.entry = {.count = 1, .reusable = true}}, SHIFT(391),
+  [934] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
+  [936] = {.entry = {.count = 1, .reusable = true}}, SHIFT(113),
+  [938] = {.entry = {.count = 1, .reusable = true}}, SHIFT(350),
+  [940] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
+  [942] = {.entry = {.count = 1, .reusable = true}}, SHIFT(121),
+  [944] = {.entry = {.count = 1, .reusable = true}}, SHIFT(118),
+  [946] = {.entry = {.count = 1, .reusable = false}}, SHIFT(454),
+  [948] = {.entry = {.count = 1, .reusable = false}}, SHIFT(455),
+  [950] = {.entry = {.count = 1, .reusable = true}}, SHIFT(114),
+  [952] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(445),
+  [955] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
+  [957] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
+  [959] = {.entry = {.count = 1, .reusable = true}}, SHIFT(445),
+  [961] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
+  [963] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [965] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [967] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [969] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [971] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
+  [973] = {.entry = {.count = 1, .reusable = true}}, SHIFT(457),
+  [975] = {.entry = {.count = 1, .reusable = true}}, SHIFT(348),
+  [977] = {.entry = {.count = 1, .reusable = true}}, SHIFT(385),
+  [979] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [981] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(457),
+  [984] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
+  [986] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
+  [988] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
+  [990] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [992] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [994] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
+  [996] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(385),
+  [999] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
+  [1001] = {.entry = {.count = 1, .reusable = true}}, SHIFT(36),
+  [1003] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
+  [1005] = {.entry = {.count = 1, .reusable = false}}, SHIFT(329),
+  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(329),
+  [1009] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
+  [1011] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1013] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1015] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
+  [1017] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
+  [1019] = {.entry = {.count = 1, .reusable = true}}, SHIFT(278),
+  [1021] = {.entry = {.count = 1, .reusable = true}}, SHIFT(333),
+  [1023] = {.entry = {.count = 1, .reusable = true}}, SHIFT(105),
+  [1025] = {.entry = {.count = 1, .reusable = true}}, SHIFT(115),
+  [1027] = {.entry = {.count = 1, .reusable = true}}, SHIFT(345),
+  [1029] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
+  [1032] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
+  [1034] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
+  [1036] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
+  [1038] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(320),
+  [1041] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
+  [1043] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
+  [1045] = {.entry = {.count = 1, .reusable = true}}, SHIFT(227),
+  [1047] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
+  [1049] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
+  [1051] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
+  [1053] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
+  [1055] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
+  [1057] = {.entry = {.count = 1, .reusable = true}}, SHIFT(344),
+  [1059] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
+  [1061] = {.entry = {.count = 1, .reusable = true}}, SHIFT(383),
+  [1063] = {.entry = {.count = 1, .reusable = false}}, SHIFT(353),
+  [1065] = {.entry = {.count = 1, .reusable = false}}, SHIFT(355),
+  [1067] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
+  [1069] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
+  [1071] = {.entry = {.count = 1, .reusable = true}}, SHIFT(317),
+  [1073] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
+  [1075] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
+  [1077] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(227),
+  [1080] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
+  [1082] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(140),
+  [1085] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
+  [1087] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
+  [1089] = {.entry = {.count = 1, .reusable = true}}, SHIFT(327),
+  [1091] = {.entry = {.count = 1, .reusable = true}}, SHIFT(368),
+  [1093] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 10), SHIFT_REPEAT(181),
+  [1096] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 10),
+  [1098] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
+  [1100] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
+  [1102] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
+  [1104] = {.entry = {.count = 1, .reusable = true}}, SHIFT(196),
+  [1106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 12),
+  [1108] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 12),
+  [1110] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(231),
+  [1113] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
+  [1115] = {.entry = {.count = 1, .reusable = true}}, SHIFT(379),
+  [1117] = {.entry = {.count = 1, .reusable = true}}, SHIFT(381),
+  [1119] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
+  [1121] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
+  [1123] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
+  [1125] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
+  [1127] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
+  [1129] = {.entry = {.count = 1, .reusable = true}}, SHIFT(108),
+  [1131] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
+  [1133] = {.entry = {.count = 1, .reusable = true}}, SHIFT(363),
+  [1135] = {.entry = {.count = 1, .reusable = true}}, SHIFT(449),
+  [1137] = {.entry = {.count = 1, .reusable = true}}, SHIFT(320),
+  [1139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
+  [1141] = {.entry = {.count = 1, .reusable = false}}, SHIFT(423),
+  [1143] = {.entry = {.count = 1, .reusable = false}}, SHIFT(322),
+  [1145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(398),
+  [1147] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
+  [1149] = {.entry = {.count = 1, .reusable = true}}, SHIFT(401),
+  [1151] = {.entry = {.count = 1, .reusable = true}}, SHIFT(352),
+  [1153] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(363),
+  [1156] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
+  [1158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
+  [1160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(418),
+  [1162] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
+  [1164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
+  [1166] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
+  [1168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
+  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(336),
+  [1172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(424),
+  [1174] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 10), SHIFT_REPEAT(155),
+  [1177] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 10),
+  [1179] = {.entry = {.count = 1, .reusable = false}}, SHIFT(335),
+  [1181] = {.entry = {.count = 1, .reusable = false}}, SHIFT(338),
+  [1183] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
+  [1186] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
+  [1188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
+  [1190] = {.entry = {.count = 1, .reusable = false}}, SHIFT(438),
+  [1192] = {.entry = {.count = 1, .reusable = false}}, SHIFT(362),
+  [1194] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(478),
+  [1197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [1199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(360),
+  [1201] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
+  [1203] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(434),
+  [1206] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
+  [1208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
+  [1210] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
+  [1212] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
+  [1214] = {.entry = {.count = 1, .reusable = true}}, SHIFT(351),
+  [1216] = {.entry = {.count = 1, .reusable = true}}, SHIFT(334),
+  [1218] = {.entry = {.count = 1, .reusable = true}}, SHIFT(54),
+  [1220] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
+  [1222] = {.entry = {.count = 1, .reusable = true}}, SHIFT(109),
+  [1224] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
+  [1226] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1228] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1230] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
+  [1232] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
+  [1234] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
+  [1236] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
+  [1238] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
+  [1240] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
+  [1242] = {.entry = {.count = 1, .reusable = true}}, SHIFT(117),
+  [1244] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
+  [1246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(21),
+  [1248] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 55),
+  [1250] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 55),
+  [1252] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 7),
+  [1254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
+  [1256] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
+  [1258] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
+  [1260] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
+  [1262] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
+  [1264] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 55),
+  [1266] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 55),
+  [1268] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
+  [1270] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
+  [1272] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
+  [1274] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
+  [1276] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
+  [1278] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
+  [1280] = {.entry = {.count = 1, .reusable = true}}, SHIFT(223),
+  [1282] = {.entry = {.count = 1, .reusable = true}}, SHIFT(410),
+  [1284] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
+  [1286] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
+  [1288] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
+  [1290] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
+  [1292] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
+  [1294] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
+  [1296] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
+  [1298] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
+  [1300] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 55),
+  [1302] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
+  [1304] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
+  [1306] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
+  [1308] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
+  [1310] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
+  [1312] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
+  [1314] = {.entry = {.count = 1, .reusable = true}}, SHIFT(252),
+  [1316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
+  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
+  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(347),
+  [1322] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
+  [1324] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
+  [1326] = {.entry = {.count = 1, .reusable = true}}, SHIFT(387),
+  [1328] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
+  [1330] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
+  [1332] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
+  [1334] = {.entry = {.count = 1, .reusable = true}}, SHIFT(476),
+  [1336] = {.entry = {.count = 1, .reusable = true}}, SHIFT(330),
+  [1338] = {.entry = {.count = 1, .reusable = true}}, SHIFT(98),
+  [1340] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
+  [1342] = {.entry = {.count = 1, .reusable = true}}, SHIFT(388),
+  [1344] = {.entry = {.count = 1, .reusable = false}}, SHIFT(85),
+  [1346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
+  [1348] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
+  [1350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
+  [1352] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
+  [1354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
+  [1356] = {.entry = {.count = 1, .reusable = true}}, SHIFT(69),
+  [1358] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
+  [1360] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
+  [1362] = {.entry = {.count = 1, .reusable = true}}, SHIFT(321),
+  [1364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(264),
+  [1366] = {.entry = {.count = 1, .reusable = true}}, SHIFT(441),
+  [1368] = {.entry = {.count = 1, .reusable = true}}, SHIFT(477),
+  [1370] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
+  [1372] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
+  [1374] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
+  [1376] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
+  [1378] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
+  [1380] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
+  [1382] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
+  [1384] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
+  [1386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
+  [1388] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
+  [1390] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
+  [1392] = {.entry = {.count = 1, .reusable = true}}, SHIFT(297),
+  [1394] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
+  [1396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
+  [1398] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
+  [1400] = {.entry = {.count = 1, .reusable = true}}, SHIFT(249),
+  [1402] = {.entry = {.count = 1, .reusable = true}}, SHIFT(374),
+  [1404] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
+  [1406] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
+  [1408] = {.entry = {.count = 1, .reusable = true}}, SHIFT(420),
+  [1410] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
+  [1412] = {.entry = {.count = 1, .reusable = true}}, SHIFT(243),
+  [1414] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
+  [1416] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
+  [1418] = {.entry = {.count = 1, .reusable = true}}, SHIFT(342),
+  [1420] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
+  [1422] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
+  [1424] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
+  [1426] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
+  [1428] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
+  [1430] = {.entry = {.count = 1, .reusable = true}}, SHIFT(242),
+  [1432] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
+  [1434] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
+  [1436] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
+  [1438] = {.entry = {.count = 1, .reusable = true}}, SHIFT(469),
+  [1440] = {.entry = {.count = 1, .reusable = true}}, SHIFT(235),
+  [1442] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
+  [1444] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
+  [1446] = {.entry = {.count = 1, .reusable = true}}, SHIFT(382),
+  [1448] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
+  [1450] = {.entry = {.count = 1, .reusable = true}}, SHIFT(134),
+  [1452] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
+  [1454] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
+  [1456] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
+  [1458] = {.entry = {.count = 1, .reusable = true}}, SHIFT(145),
+  [1460] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
+  [1462] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
+  [1464] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
+  [1466] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
+  [1468] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
+  [1470] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
+  [1472] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
+  [1474] = {.entry = {.count = 1, .reusable = true}}, SHIFT(403),
+  [1476] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
+  [1478] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
+  [1480] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
+  [1482] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
+  [1484] = {.entry = {.count = 1, .reusable = true}}, SHIFT(138),
+  [1486] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
+  [1488] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [1490] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
 };
 
 #ifdef __cplusplus
