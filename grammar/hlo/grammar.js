@@ -36,7 +36,12 @@ module.exports = grammar({
 
     // ------------------------------------------------------------ modules
 
-    module: $ => choice(seq($.module_header, repeat($._module_part)), repeat1($._module_part)),
+    // Instructions stand outside of computations only where a computation's first line is broken.
+    module: $ => seq(
+      choice($.module_header, $._module_part),
+      repeat(choice($._module_part, $._line)),
+    ),
+    _line: $ => seq(alias($._module_instruction, $.instruction), '\n'),
     module_header: $ => seq(
       'HloModule', field('name', alias($._module_name, $.name)), repeat(seq(',', $._module_attribute)), optional('\n'),
     ),
@@ -44,9 +49,9 @@ module.exports = grammar({
 
     // StackFrameIndexProto: what the `stack_frame_id` of an instruction refers to.
     file_names: $ => seq('FileNames', repeat($.file_name)),
-    file_name: $ => seq(field('id', $.integer), field('name', alias($._string, $.string))),
+    file_name: $ => seq(field('id', $.integer), field('name', $.string)),
     function_names: $ => seq('FunctionNames', repeat($.function_name)),
-    function_name: $ => seq(field('id', $.integer), field('name', alias($._string, $.string))),
+    function_name: $ => seq(field('id', $.integer), field('name', $.string)),
     file_locations: $ => seq('FileLocations', repeat($.file_location)),
     file_location: $ => seq(
       field('id', $.integer), '{',
@@ -68,7 +73,7 @@ module.exports = grammar({
     computation: $ => seq(
       optional($.entry), field('name', $.name),
       optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
-      '{', repeat(seq(alias($._module_instruction, $.instruction), '\n')), '}',
+      '{', repeat($._line), '}',
       optional(seq(repeat1(seq(',', $._module_attribute)), optional('\n'))),
     ),
     entry: _ => 'ENTRY',
@@ -112,7 +117,7 @@ module.exports = grammar({
     _module_metadata: $ => seq('metadata', '=', '{', repeat(alias($._module_metadata_field, $.metadata_field)), '}'),
     _module_metadata_field: $ => seq(
       field('name', $.key), '=',
-      field('value', choice(alias($._string, $.string), $.word, alias($._module_block, $.block))),
+      field('value', choice($.string, $.word, alias($._module_block, $.block))),
     ),
     _calling_attribute: $ => seq(
       field('name', alias($._calling_key, $.key)), '=',
@@ -120,10 +125,10 @@ module.exports = grammar({
     ),
     _plain_attribute: $ => seq(field('name', $.key), '=', field('value', alias($._module_value, $.attribute_value))),
     _module_value: $ => prec.right(repeat1(choice(
-      alias($._string, $.string), alias($._reference, $.name), alias($._module_block, $.block), $._plain_value,
+      $.string, alias($._reference, $.name), alias($._module_block, $.block), $._plain_value,
     ))),
     _module_block: $ => choice(
-      seq('{', repeat(choice($._plain_text, alias($._string, $.string), alias($._module_block, $.block))), '}'),
+      seq('{', repeat(choice($._plain_text, $.string, alias($._module_block, $.block))), '}'),
       seq('{', commas1(alias($._reference, $.name)), '}'),
     ),
     _called: $ => choice($.name, alias($._names, $.block)),
@@ -215,11 +220,10 @@ module.exports = grammar({
     key: _ => /[A-Za-z_][A-Za-z0-9_.-]*/,
     integer: _ => /-?[0-9]+/,
     word: _ => /[^\s{}()\[\]",=%]+/,
-    string: _ => /"([^"\\]|\\(.|\n))*"/,
-    // Lines end in few strings. None runs on into a line that is indented, as instructions are.
-    _string: _ => /"([^"\\\n]|\\.|\n[^\s}%"\\])*"/,
+    // Lines end in few strings. None runs on into what may be the next instruction or the end of a computation.
+    string: _ => /"([^"\\\n]|\\(.|\n)|\n([^\s}%"\\]|\s*\\.|[ \t]+[}\]]))*"/,
     _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${IN_PARENTHESES}|${IN_BRACKETS})+`)),
-    _plain_text: _ => /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/,
+    _plain_text: _ => token(prec(-1, /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/)),
     comment: _ => choice(/\/\*[^*]*\*\//, /\/\/[^\n]*/),
   },
 });

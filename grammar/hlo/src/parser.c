@@ -15,11 +15,11 @@
 #endif
 
 #define LANGUAGE_VERSION 15
-#define STATE_COUNT 488
+#define STATE_COUNT 543
 #define LARGE_STATE_COUNT 2
 #define SYMBOL_COUNT 160
 #define ALIAS_COUNT 0
-#define TOKEN_COUNT 76
+#define TOKEN_COUNT 75
 #define EXTERNAL_TOKEN_COUNT 0
 #define FIELD_COUNT 32
 #define MAX_ALIAS_SEQUENCE_LENGTH 10
@@ -28,9 +28,9 @@
 #define SUPERTYPE_COUNT 0
 
 enum ts_symbol_identifiers {
-  anon_sym_HloModule = 1,
-  anon_sym_COMMA = 2,
-  anon_sym_LF = 3,
+  anon_sym_LF = 1,
+  anon_sym_HloModule = 2,
+  anon_sym_COMMA = 3,
   anon_sym_FileNames = 4,
   anon_sym_FunctionNames = 5,
   anon_sym_FileLocations = 6,
@@ -98,13 +98,13 @@ enum ts_symbol_identifiers {
   sym_integer = 68,
   sym_word = 69,
   sym_string = 70,
-  sym__string = 71,
-  sym__plain_value = 72,
-  sym__plain_text = 73,
-  aux_sym_comment_token1 = 74,
-  aux_sym_comment_token2 = 75,
-  sym_source_file = 76,
-  sym_module = 77,
+  sym__plain_value = 71,
+  sym__plain_text = 72,
+  aux_sym_comment_token1 = 73,
+  aux_sym_comment_token2 = 74,
+  sym_source_file = 75,
+  sym_module = 76,
+  sym__line = 77,
   sym_module_header = 78,
   sym__module_part = 79,
   sym_file_names = 80,
@@ -191,9 +191,9 @@ enum ts_symbol_identifiers {
 
 static const char * const ts_symbol_names[] = {
   [ts_builtin_sym_end] = "end",
+  [anon_sym_LF] = "\n",
   [anon_sym_HloModule] = "HloModule",
   [anon_sym_COMMA] = ",",
-  [anon_sym_LF] = "\n",
   [anon_sym_FileNames] = "FileNames",
   [anon_sym_FunctionNames] = "FunctionNames",
   [anon_sym_FileLocations] = "FileLocations",
@@ -261,13 +261,13 @@ static const char * const ts_symbol_names[] = {
   [sym_integer] = "integer",
   [sym_word] = "word",
   [sym_string] = "string",
-  [sym__string] = "string",
   [sym__plain_value] = "_plain_value",
   [sym__plain_text] = "_plain_text",
   [aux_sym_comment_token1] = "comment_token1",
   [aux_sym_comment_token2] = "comment_token2",
   [sym_source_file] = "source_file",
   [sym_module] = "module",
+  [sym__line] = "_line",
   [sym_module_header] = "module_header",
   [sym__module_part] = "_module_part",
   [sym_file_names] = "file_names",
@@ -354,9 +354,9 @@ static const char * const ts_symbol_names[] = {
 
 static const TSSymbol ts_symbol_map[] = {
   [ts_builtin_sym_end] = ts_builtin_sym_end,
+  [anon_sym_LF] = anon_sym_LF,
   [anon_sym_HloModule] = anon_sym_HloModule,
   [anon_sym_COMMA] = anon_sym_COMMA,
-  [anon_sym_LF] = anon_sym_LF,
   [anon_sym_FileNames] = anon_sym_FileNames,
   [anon_sym_FunctionNames] = anon_sym_FunctionNames,
   [anon_sym_FileLocations] = anon_sym_FileLocations,
@@ -424,13 +424,13 @@ static const TSSymbol ts_symbol_map[] = {
   [sym_integer] = sym_integer,
   [sym_word] = sym_word,
   [sym_string] = sym_string,
-  [sym__string] = sym_string,
   [sym__plain_value] = sym__plain_value,
   [sym__plain_text] = sym__plain_text,
   [aux_sym_comment_token1] = aux_sym_comment_token1,
   [aux_sym_comment_token2] = aux_sym_comment_token2,
   [sym_source_file] = sym_source_file,
   [sym_module] = sym_module,
+  [sym__line] = sym__line,
   [sym_module_header] = sym_module_header,
   [sym__module_part] = sym__module_part,
   [sym_file_names] = sym_file_names,
@@ -520,15 +520,15 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [anon_sym_LF] = {
+    .visible = true,
+    .named = false,
+  },
   [anon_sym_HloModule] = {
     .visible = true,
     .named = false,
   },
   [anon_sym_COMMA] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_LF] = {
     .visible = true,
     .named = false,
   },
@@ -800,10 +800,6 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [sym__string] = {
-    .visible = true,
-    .named = true,
-  },
   [sym__plain_value] = {
     .visible = false,
     .named = true,
@@ -826,6 +822,10 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
   },
   [sym_module] = {
     .visible = true,
+    .named = true,
+  },
+  [sym__line] = {
+    .visible = false,
     .named = true,
   },
   [sym_module_header] = {
@@ -1236,12 +1236,12 @@ static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
   [4] = {.index = 5, .length = 1},
   [5] = {.index = 6, .length = 3},
   [6] = {.index = 9, .length = 1},
-  [7] = {.index = 10, .length = 2},
-  [8] = {.index = 12, .length = 1},
-  [9] = {.index = 13, .length = 2},
-  [10] = {.index = 15, .length = 2},
-  [11] = {.index = 17, .length = 1},
-  [12] = {.index = 18, .length = 4},
+  [7] = {.index = 10, .length = 4},
+  [8] = {.index = 14, .length = 2},
+  [9] = {.index = 16, .length = 1},
+  [10] = {.index = 17, .length = 2},
+  [11] = {.index = 19, .length = 2},
+  [12] = {.index = 21, .length = 1},
   [13] = {.index = 22, .length = 1},
   [14] = {.index = 23, .length = 1},
   [15] = {.index = 24, .length = 7},
@@ -1283,8 +1283,8 @@ static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
   [51] = {.index = 144, .length = 1},
   [52] = {.index = 145, .length = 1},
   [53] = {.index = 146, .length = 1},
-  [54] = {.index = 147, .length = 1},
-  [55] = {.index = 148, .length = 3},
+  [54] = {.index = 147, .length = 3},
+  [55] = {.index = 150, .length = 1},
   [56] = {.index = 151, .length = 2},
   [57] = {.index = 153, .length = 3},
 };
@@ -1308,22 +1308,22 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_name, 0},
   [10] =
     {field_name, 0, .inherited = true},
-    {field_value, 0, .inherited = true},
-  [12] =
-    {field_id, 0},
-  [13] =
-    {field_element, 1},
-    {field_element, 2, .inherited = true},
-  [15] =
-    {field_element, 0, .inherited = true},
-    {field_element, 1, .inherited = true},
-  [17] =
-    {field_shape, 2},
-  [18] =
-    {field_name, 0, .inherited = true},
     {field_opcode, 0, .inherited = true},
     {field_operands, 0, .inherited = true},
     {field_shape, 0, .inherited = true},
+  [14] =
+    {field_name, 0, .inherited = true},
+    {field_value, 0, .inherited = true},
+  [16] =
+    {field_id, 0},
+  [17] =
+    {field_element, 1},
+    {field_element, 2, .inherited = true},
+  [19] =
+    {field_element, 0, .inherited = true},
+    {field_element, 1, .inherited = true},
+  [21] =
+    {field_shape, 2},
   [22] =
     {field_element, 0, .inherited = true},
   [23] =
@@ -1491,11 +1491,11 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
   [146] =
     {field_dimension_level_types, 2},
   [147] =
-    {field_dimension, 1},
-  [148] =
     {field_element, 1, .inherited = true},
     {field_name, 1, .inherited = true},
     {field_shape, 1, .inherited = true},
+  [150] =
+    {field_dimension, 1},
   [151] =
     {field_element, 2},
     {field_name, 0},
@@ -1534,23 +1534,23 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [17] = 17,
   [18] = 18,
   [19] = 19,
-  [20] = 7,
+  [20] = 20,
   [21] = 21,
-  [22] = 22,
-  [23] = 11,
-  [24] = 12,
-  [25] = 13,
-  [26] = 18,
-  [27] = 19,
-  [28] = 28,
-  [29] = 11,
-  [30] = 12,
-  [31] = 13,
-  [32] = 18,
-  [33] = 19,
-  [34] = 7,
-  [35] = 35,
-  [36] = 36,
+  [22] = 10,
+  [23] = 23,
+  [24] = 24,
+  [25] = 25,
+  [26] = 13,
+  [27] = 14,
+  [28] = 15,
+  [29] = 20,
+  [30] = 21,
+  [31] = 10,
+  [32] = 13,
+  [33] = 14,
+  [34] = 15,
+  [35] = 20,
+  [36] = 21,
   [37] = 37,
   [38] = 38,
   [39] = 39,
@@ -1558,16 +1558,16 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [41] = 41,
   [42] = 42,
   [43] = 43,
-  [44] = 44,
-  [45] = 45,
-  [46] = 46,
-  [47] = 47,
-  [48] = 35,
-  [49] = 49,
-  [50] = 50,
-  [51] = 36,
-  [52] = 37,
-  [53] = 38,
+  [44] = 41,
+  [45] = 39,
+  [46] = 38,
+  [47] = 40,
+  [48] = 38,
+  [49] = 39,
+  [50] = 40,
+  [51] = 41,
+  [52] = 52,
+  [53] = 53,
   [54] = 54,
   [55] = 55,
   [56] = 56,
@@ -1605,9 +1605,9 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [88] = 88,
   [89] = 89,
   [90] = 90,
-  [91] = 42,
-  [92] = 44,
-  [93] = 46,
+  [91] = 91,
+  [92] = 92,
+  [93] = 93,
   [94] = 94,
   [95] = 95,
   [96] = 96,
@@ -1624,9 +1624,9 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [107] = 107,
   [108] = 108,
   [109] = 109,
-  [110] = 110,
-  [111] = 111,
-  [112] = 112,
+  [110] = 56,
+  [111] = 42,
+  [112] = 52,
   [113] = 113,
   [114] = 114,
   [115] = 115,
@@ -1639,9 +1639,9 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [122] = 122,
   [123] = 123,
   [124] = 124,
-  [125] = 5,
+  [125] = 125,
   [126] = 126,
-  [127] = 6,
+  [127] = 127,
   [128] = 128,
   [129] = 129,
   [130] = 130,
@@ -1656,50 +1656,50 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [139] = 139,
   [140] = 140,
   [141] = 141,
-  [142] = 130,
+  [142] = 142,
   [143] = 143,
-  [144] = 144,
+  [144] = 8,
   [145] = 145,
-  [146] = 146,
+  [146] = 7,
   [147] = 147,
-  [148] = 148,
+  [148] = 141,
   [149] = 149,
   [150] = 150,
   [151] = 151,
   [152] = 152,
   [153] = 153,
-  [154] = 149,
+  [154] = 154,
   [155] = 155,
   [156] = 156,
-  [157] = 157,
+  [157] = 141,
   [158] = 158,
   [159] = 159,
   [160] = 160,
   [161] = 161,
   [162] = 162,
   [163] = 163,
-  [164] = 150,
+  [164] = 164,
   [165] = 165,
   [166] = 166,
   [167] = 167,
   [168] = 168,
   [169] = 169,
-  [170] = 170,
+  [170] = 166,
   [171] = 171,
-  [172] = 172,
-  [173] = 173,
-  [174] = 172,
-  [175] = 173,
-  [176] = 149,
-  [177] = 149,
-  [178] = 178,
-  [179] = 179,
-  [180] = 180,
+  [172] = 169,
+  [173] = 171,
+  [174] = 174,
+  [175] = 175,
+  [176] = 166,
+  [177] = 177,
+  [178] = 166,
+  [179] = 175,
+  [180] = 175,
   [181] = 181,
   [182] = 182,
   [183] = 183,
   [184] = 184,
-  [185] = 179,
+  [185] = 185,
   [186] = 186,
   [187] = 187,
   [188] = 188,
@@ -1716,28 +1716,28 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [199] = 199,
   [200] = 200,
   [201] = 201,
-  [202] = 39,
-  [203] = 43,
-  [204] = 45,
-  [205] = 47,
+  [202] = 202,
+  [203] = 203,
+  [204] = 204,
+  [205] = 205,
   [206] = 206,
   [207] = 207,
   [208] = 208,
-  [209] = 192,
-  [210] = 210,
-  [211] = 179,
-  [212] = 212,
+  [209] = 25,
+  [210] = 17,
+  [211] = 23,
+  [212] = 24,
   [213] = 213,
   [214] = 214,
-  [215] = 179,
-  [216] = 216,
+  [215] = 191,
+  [216] = 191,
   [217] = 217,
-  [218] = 218,
-  [219] = 219,
+  [218] = 191,
+  [219] = 201,
   [220] = 220,
   [221] = 221,
   [222] = 222,
-  [223] = 221,
+  [223] = 223,
   [224] = 224,
   [225] = 225,
   [226] = 226,
@@ -1750,33 +1750,33 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [233] = 233,
   [234] = 234,
   [235] = 235,
-  [236] = 236,
-  [237] = 237,
-  [238] = 238,
+  [236] = 222,
+  [237] = 222,
+  [238] = 164,
   [239] = 239,
   [240] = 240,
-  [241] = 238,
+  [241] = 241,
   [242] = 242,
-  [243] = 139,
+  [243] = 243,
   [244] = 244,
-  [245] = 43,
+  [245] = 17,
   [246] = 246,
-  [247] = 247,
-  [248] = 45,
+  [247] = 23,
+  [248] = 24,
   [249] = 249,
   [250] = 250,
-  [251] = 47,
+  [251] = 251,
   [252] = 252,
   [253] = 253,
-  [254] = 254,
+  [254] = 252,
   [255] = 255,
-  [256] = 256,
+  [256] = 250,
   [257] = 257,
   [258] = 258,
   [259] = 259,
-  [260] = 260,
-  [261] = 261,
-  [262] = 262,
+  [260] = 253,
+  [261] = 253,
+  [262] = 258,
   [263] = 263,
   [264] = 264,
   [265] = 265,
@@ -1788,7 +1788,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [271] = 271,
   [272] = 272,
   [273] = 273,
-  [274] = 129,
+  [274] = 274,
   [275] = 275,
   [276] = 276,
   [277] = 277,
@@ -1801,12 +1801,12 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [284] = 284,
   [285] = 285,
   [286] = 286,
-  [287] = 275,
+  [287] = 287,
   [288] = 288,
-  [289] = 282,
+  [289] = 289,
   [290] = 290,
   [291] = 291,
-  [292] = 255,
+  [292] = 292,
   [293] = 293,
   [294] = 294,
   [295] = 295,
@@ -1815,78 +1815,78 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [298] = 298,
   [299] = 299,
   [300] = 300,
-  [301] = 280,
-  [302] = 291,
-  [303] = 303,
-  [304] = 304,
-  [305] = 102,
-  [306] = 279,
+  [301] = 301,
+  [302] = 302,
+  [303] = 159,
+  [304] = 94,
+  [305] = 305,
+  [306] = 165,
   [307] = 307,
   [308] = 308,
-  [309] = 291,
+  [309] = 165,
   [310] = 310,
-  [311] = 279,
-  [312] = 296,
-  [313] = 291,
-  [314] = 314,
-  [315] = 279,
-  [316] = 316,
+  [311] = 311,
+  [312] = 312,
+  [313] = 305,
+  [314] = 268,
+  [315] = 286,
+  [316] = 302,
   [317] = 317,
-  [318] = 273,
+  [318] = 311,
   [319] = 319,
-  [320] = 320,
-  [321] = 321,
-  [322] = 322,
+  [320] = 317,
+  [321] = 267,
+  [322] = 269,
   [323] = 323,
-  [324] = 324,
-  [325] = 325,
-  [326] = 326,
-  [327] = 327,
-  [328] = 328,
-  [329] = 329,
+  [324] = 282,
+  [325] = 284,
+  [326] = 311,
+  [327] = 305,
+  [328] = 268,
+  [329] = 286,
   [330] = 330,
   [331] = 331,
-  [332] = 332,
+  [332] = 267,
   [333] = 333,
-  [334] = 334,
-  [335] = 335,
-  [336] = 336,
+  [334] = 282,
+  [335] = 267,
+  [336] = 282,
   [337] = 337,
   [338] = 338,
   [339] = 339,
   [340] = 340,
   [341] = 341,
-  [342] = 342,
-  [343] = 343,
-  [344] = 344,
-  [345] = 345,
+  [342] = 108,
+  [343] = 113,
+  [344] = 114,
+  [345] = 98,
   [346] = 346,
   [347] = 347,
   [348] = 348,
-  [349] = 349,
-  [350] = 157,
-  [351] = 168,
-  [352] = 151,
+  [349] = 109,
+  [350] = 118,
+  [351] = 101,
+  [352] = 352,
   [353] = 353,
-  [354] = 354,
-  [355] = 355,
-  [356] = 43,
-  [357] = 44,
-  [358] = 45,
-  [359] = 46,
-  [360] = 47,
-  [361] = 361,
-  [362] = 362,
-  [363] = 363,
-  [364] = 340,
-  [365] = 365,
-  [366] = 366,
-  [367] = 367,
-  [368] = 368,
-  [369] = 361,
+  [354] = 120,
+  [355] = 125,
+  [356] = 115,
+  [357] = 116,
+  [358] = 358,
+  [359] = 104,
+  [360] = 360,
+  [361] = 206,
+  [362] = 207,
+  [363] = 208,
+  [364] = 17,
+  [365] = 42,
+  [366] = 23,
+  [367] = 52,
+  [368] = 24,
+  [369] = 369,
   [370] = 370,
   [371] = 371,
-  [372] = 372,
+  [372] = 341,
   [373] = 373,
   [374] = 374,
   [375] = 375,
@@ -1897,90 +1897,90 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [380] = 380,
   [381] = 381,
   [382] = 382,
-  [383] = 383,
+  [383] = 380,
   [384] = 384,
   [385] = 385,
   [386] = 386,
   [387] = 387,
   [388] = 388,
-  [389] = 389,
+  [389] = 206,
   [390] = 390,
   [391] = 391,
-  [392] = 392,
+  [392] = 208,
   [393] = 393,
   [394] = 394,
-  [395] = 217,
-  [396] = 188,
+  [395] = 395,
+  [396] = 341,
   [397] = 397,
-  [398] = 196,
+  [398] = 398,
   [399] = 399,
-  [400] = 213,
-  [401] = 194,
-  [402] = 195,
-  [403] = 403,
-  [404] = 198,
-  [405] = 208,
-  [406] = 210,
-  [407] = 212,
+  [400] = 400,
+  [401] = 401,
+  [402] = 402,
+  [403] = 347,
+  [404] = 404,
+  [405] = 405,
+  [406] = 207,
+  [407] = 407,
   [408] = 408,
-  [409] = 199,
-  [410] = 197,
-  [411] = 214,
-  [412] = 412,
-  [413] = 413,
-  [414] = 414,
-  [415] = 216,
-  [416] = 180,
-  [417] = 417,
-  [418] = 182,
-  [419] = 183,
+  [409] = 409,
+  [410] = 347,
+  [411] = 411,
+  [412] = 202,
+  [413] = 203,
+  [414] = 234,
+  [415] = 415,
+  [416] = 416,
+  [417] = 197,
+  [418] = 418,
+  [419] = 419,
   [420] = 420,
   [421] = 421,
-  [422] = 187,
+  [422] = 422,
   [423] = 423,
-  [424] = 189,
+  [424] = 424,
   [425] = 425,
-  [426] = 426,
-  [427] = 427,
+  [426] = 188,
+  [427] = 189,
   [428] = 428,
-  [429] = 429,
+  [429] = 224,
   [430] = 430,
   [431] = 431,
   [432] = 432,
   [433] = 433,
-  [434] = 434,
-  [435] = 435,
+  [434] = 195,
+  [435] = 235,
   [436] = 436,
-  [437] = 437,
+  [437] = 228,
   [438] = 438,
   [439] = 439,
   [440] = 440,
-  [441] = 441,
-  [442] = 442,
+  [441] = 221,
+  [442] = 224,
   [443] = 443,
-  [444] = 444,
+  [444] = 225,
   [445] = 445,
-  [446] = 446,
-  [447] = 447,
-  [448] = 403,
+  [446] = 227,
+  [447] = 228,
+  [448] = 229,
   [449] = 449,
-  [450] = 450,
+  [450] = 230,
   [451] = 451,
-  [452] = 399,
-  [453] = 453,
-  [454] = 454,
-  [455] = 455,
+  [452] = 231,
+  [453] = 232,
+  [454] = 233,
+  [455] = 234,
   [456] = 456,
-  [457] = 457,
+  [457] = 235,
   [458] = 458,
-  [459] = 459,
+  [459] = 227,
   [460] = 460,
   [461] = 461,
-  [462] = 462,
+  [462] = 229,
   [463] = 463,
   [464] = 464,
   [465] = 465,
-  [466] = 440,
+  [466] = 225,
   [467] = 467,
   [468] = 468,
   [469] = 469,
@@ -1994,14 +1994,69 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [477] = 477,
   [478] = 478,
   [479] = 479,
-  [480] = 378,
-  [481] = 479,
+  [480] = 480,
+  [481] = 465,
   [482] = 482,
-  [483] = 412,
-  [484] = 484,
+  [483] = 483,
+  [484] = 232,
   [485] = 485,
   [486] = 486,
   [487] = 487,
+  [488] = 230,
+  [489] = 489,
+  [490] = 490,
+  [491] = 491,
+  [492] = 492,
+  [493] = 493,
+  [494] = 494,
+  [495] = 495,
+  [496] = 496,
+  [497] = 221,
+  [498] = 498,
+  [499] = 469,
+  [500] = 500,
+  [501] = 501,
+  [502] = 502,
+  [503] = 231,
+  [504] = 504,
+  [505] = 505,
+  [506] = 506,
+  [507] = 507,
+  [508] = 472,
+  [509] = 509,
+  [510] = 510,
+  [511] = 511,
+  [512] = 512,
+  [513] = 513,
+  [514] = 514,
+  [515] = 515,
+  [516] = 516,
+  [517] = 517,
+  [518] = 518,
+  [519] = 519,
+  [520] = 520,
+  [521] = 521,
+  [522] = 233,
+  [523] = 523,
+  [524] = 524,
+  [525] = 525,
+  [526] = 526,
+  [527] = 527,
+  [528] = 485,
+  [529] = 529,
+  [530] = 472,
+  [531] = 531,
+  [532] = 415,
+  [533] = 411,
+  [534] = 464,
+  [535] = 535,
+  [536] = 486,
+  [537] = 200,
+  [538] = 416,
+  [539] = 502,
+  [540] = 416,
+  [541] = 541,
+  [542] = 542,
 };
 
 static const TSCharacterRange sym__module_array_shape_character_set_1[] = {
@@ -2017,11 +2072,6 @@ static const TSCharacterRange sym_name_character_set_1[] = {
 static const TSCharacterRange sym__operand_name_character_set_1[] = {
   {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'$', '$'}, {'&', '\''}, {'*', '+'}, {'-', '<'}, {'>', 'Z'},
   {'\\', '\\'}, {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
-};
-
-static const TSCharacterRange sym__string_character_set_1[] = {
-  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '['}, {']', '|'}, {'~', 0x17e}, {0x180, 0x2129},
-  {0x212b, 0x10ffff},
 };
 
 static const TSCharacterRange sym__plain_value_character_set_1[] = {
@@ -2046,106 +2096,109 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 0:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 164,
+        '"', 165,
         '#', 108,
-        '%', 54,
-        '(', 144,
+        '%', 56,
+        '(', 145,
         ')', 102,
-        '*', 160,
-        ',', 69,
-        '-', 45,
-        '/', 31,
+        '*', 161,
+        ',', 70,
+        '-', 741,
+        '/', 737,
         ':', 103,
-        '<', 44,
+        '<', 740,
         '=', 80,
-        '?', 141,
-        'D', 162,
-        'E', 150,
-        'F', 325,
-        'H', 344,
-        'L', 152,
-        'M', 156,
-        'P', 158,
-        'R', 223,
-        'S', 147,
-        'T', 146,
-        '[', 138,
-        ']', 139,
-        'b', 142,
-        'c', 242,
-        'e', 380,
-        'f', 249,
-        'l', 329,
-        'm', 295,
-        'o', 414,
-        'p', 243,
-        's', 271,
-        't', 392,
-        'u', 479,
+        '?', 142,
+        'D', 163,
+        'E', 151,
+        'F', 329,
+        'H', 348,
+        'L', 153,
+        'M', 157,
+        'P', 159,
+        'R', 227,
+        'S', 148,
+        'T', 147,
+        '[', 139,
+        ']', 140,
+        'b', 143,
+        'c', 246,
+        'e', 384,
+        'f', 253,
+        'l', 333,
+        'm', 299,
+        'o', 418,
+        'p', 247,
+        's', 275,
+        't', 396,
+        'u', 483,
         '{', 77,
         '}', 91,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(61);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          lookahead == ' ') SKIP(62);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(742);
       END_STATE();
     case 1:
-      if (lookahead == '\n') ADVANCE(32);
-      if (lookahead == '(') ADVANCE(29);
-      if (lookahead == ')') ADVANCE(3);
-      if (lookahead == '*') ADVANCE(18);
+      if (lookahead == '\n') ADVANCE(47);
+      if (lookahead == '"') ADVANCE(728);
+      if (lookahead == '\\') ADVANCE(59);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 2:
       if (lookahead == '\n') ADVANCE(32);
-      if (lookahead == '(') ADVANCE(3);
-      if (lookahead == ')') ADVANCE(731);
-      if (lookahead == '*') ADVANCE(20);
+      if (lookahead == '(') ADVANCE(27);
+      if (lookahead == ')') ADVANCE(4);
+      if (lookahead == '*') ADVANCE(24);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(2);
       END_STATE();
     case 3:
       if (lookahead == '\n') ADVANCE(32);
-      if (lookahead == '(') ADVANCE(1);
-      if (lookahead == ')') ADVANCE(2);
-      if (lookahead == '*') ADVANCE(22);
+      if (lookahead == '(') ADVANCE(4);
+      if (lookahead == ')') ADVANCE(730);
+      if (lookahead == '*') ADVANCE(20);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(3);
       END_STATE();
     case 4:
       if (lookahead == '\n') ADVANCE(32);
-      if (lookahead == '*') ADVANCE(41);
-      if (lookahead == '[') ADVANCE(33);
-      if (lookahead == ']') ADVANCE(731);
+      if (lookahead == '(') ADVANCE(2);
+      if (lookahead == ')') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(22);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(4);
       END_STATE();
     case 5:
-      if (lookahead == '\n') ADVANCE(56);
-      if (lookahead == '"') ADVANCE(725);
-      if (lookahead == '\\') ADVANCE(57);
+      if (lookahead == '\n') ADVANCE(32);
+      if (lookahead == '*') ADVANCE(40);
+      if (lookahead == '[') ADVANCE(33);
+      if (lookahead == ']') ADVANCE(730);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(5);
       END_STATE();
     case 6:
       ADVANCE_MAP(
-        '\n', 70,
-        '"', 5,
-        '%', 55,
+        '\n', 68,
+        '"', 1,
+        '%', 57,
         '(', 21,
-        ',', 69,
-        '/', 726,
-        '<', 729,
-        '[', 46,
+        ',', 70,
+        '/', 733,
+        '<', 736,
+        '[', 45,
         '{', 77,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
@@ -2158,169 +2211,185 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(728);
+          lookahead != 0x212a) ADVANCE(735);
       END_STATE();
     case 7:
-      if (lookahead == '"') ADVANCE(724);
-      if (lookahead == '\\') ADVANCE(58);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(7);
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '%') ADVANCE(57);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(733);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '{') ADVANCE(77);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(7);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 8:
-      if (lookahead == '"') ADVANCE(7);
-      if (lookahead == '(') ADVANCE(101);
-      if (lookahead == '/') ADVANCE(718);
-      if (lookahead == '[') ADVANCE(138);
-      if (lookahead == '{') ADVANCE(77);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(8);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(723);
-      END_STATE();
-    case 9:
-      if (lookahead == '"') ADVANCE(5);
-      if (lookahead == '%') ADVANCE(55);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(726);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == '{') ADVANCE(77);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(9);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
-      END_STATE();
-    case 10:
-      if (lookahead == '"') ADVANCE(5);
-      if (lookahead == '%') ADVANCE(55);
-      if (lookahead == '/') ADVANCE(734);
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '%') ADVANCE(57);
+      if (lookahead == '/') ADVANCE(737);
       if (lookahead == '{') ADVANCE(77);
       if (lookahead == '}') ADVANCE(91);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(10);
+          lookahead == ' ') SKIP(8);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(738);
+          lookahead != 0x212a) ADVANCE(742);
       END_STATE();
-    case 11:
-      if (lookahead == '"') ADVANCE(5);
-      if (lookahead == '/') ADVANCE(718);
+    case 9:
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '(') ADVANCE(101);
+      if (lookahead == '/') ADVANCE(722);
+      if (lookahead == '[') ADVANCE(139);
       if (lookahead == '{') ADVANCE(77);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(11);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
+          lookahead == ' ') SKIP(9);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(727);
       END_STATE();
-    case 12:
+    case 10:
       ADVANCE_MAP(
-        '%', 54,
+        '#', 160,
+        '(', 101,
+        ')', 102,
+        '*', 161,
+        ',', 70,
+        '/', 31,
+        'D', 162,
+        'E', 150,
+        'L', 152,
+        'M', 156,
+        'P', 158,
+        'S', 149,
+        'T', 146,
+        'c', 523,
+        'p', 515,
+        '{', 77,
+        '}', 91,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(10);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 11:
+      ADVANCE_MAP(
+        '%', 56,
         '(', 101,
         ')', 102,
         '/', 31,
-        'b', 143,
-        'o', 418,
-        'p', 430,
-        't', 395,
-        'c', 480,
-        'f', 480,
-        's', 480,
-        'u', 480,
+        'b', 144,
+        'o', 422,
+        'p', 434,
+        't', 399,
+        'c', 484,
+        'f', 484,
+        's', 484,
+        'u', 484,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(12);
+          lookahead == ' ') SKIP(11);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 13:
-      if (lookahead == '%') ADVANCE(54);
+    case 12:
+      if (lookahead == '%') ADVANCE(56);
       if (lookahead == ')') ADVANCE(102);
       if (lookahead == '/') ADVANCE(31);
       if (lookahead == '{') ADVANCE(77);
       if (lookahead == '}') ADVANCE(91);
       if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(12);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 13:
+      if (lookahead == '%') ADVANCE(56);
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'R') ADVANCE(227);
+      if (lookahead == '}') ADVANCE(91);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(13);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 14:
-      if (lookahead == '%') ADVANCE(54);
-      if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'R') ADVANCE(223);
-      if (lookahead == '}') ADVANCE(91);
+      ADVANCE_MAP(
+        '%', 55,
+        '(', 101,
+        ')', 102,
+        '/', 31,
+        'b', 488,
+        'o', 502,
+        'p', 504,
+        't', 501,
+        'c', 506,
+        'f', 506,
+        's', 506,
+        'u', 506,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(14);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 15:
       ADVANCE_MAP(
-        '%', 53,
-        '(', 101,
-        ')', 102,
+        '%', 57,
+        '(', 145,
         '/', 31,
-        'b', 484,
-        'o', 498,
-        'p', 500,
-        't', 497,
-        'c', 502,
-        'f', 502,
-        's', 502,
-        'u', 502,
+        'b', 657,
+        'c', 546,
+        'f', 550,
+        'm', 584,
+        's', 565,
+        't', 658,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(15);
+          lookahead == ' ') SKIP(16);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 16:
       ADVANCE_MAP(
-        '%', 55,
-        '(', 144,
+        '%', 57,
         '/', 31,
-        'b', 653,
-        'c', 542,
-        'f', 546,
-        'm', 580,
-        's', 561,
-        't', 654,
+        'b', 657,
+        'c', 546,
+        'f', 550,
+        'm', 584,
+        's', 565,
+        't', 658,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
+          lookahead == ' ') SKIP(16);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 17:
-      ADVANCE_MAP(
-        '%', 55,
-        '/', 31,
-        'b', 653,
-        'c', 542,
-        'f', 546,
-        'm', 580,
-        's', 561,
-        't', 654,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 18:
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(23);
-      if (lookahead == '/') ADVANCE(740);
+      if (lookahead == '(') ADVANCE(26);
+      if (lookahead == ')') ADVANCE(19);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(19);
+          lookahead != 0x212a) ADVANCE(17);
+      END_STATE();
+    case 18:
+      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == ')') ADVANCE(109);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(18);
       END_STATE();
     case 19:
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(23);
+      if (lookahead == '(') ADVANCE(17);
+      if (lookahead == ')') ADVANCE(18);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2328,8 +2397,8 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 20:
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(728);
-      if (lookahead == '/') ADVANCE(741);
+      if (lookahead == ')') ADVANCE(735);
+      if (lookahead == '/') ADVANCE(744);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2337,23 +2406,23 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 21:
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(728);
+      if (lookahead == ')') ADVANCE(735);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
     case 22:
-      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == '(') ADVANCE(25);
       if (lookahead == ')') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(742);
+      if (lookahead == '/') ADVANCE(745);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(23);
       END_STATE();
     case 23:
-      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == '(') ADVANCE(25);
       if (lookahead == ')') ADVANCE(21);
       if (lookahead != 0 &&
           lookahead != '\n' &&
@@ -2361,90 +2430,64 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(23);
       END_STATE();
     case 24:
-      if (lookahead == '(') ADVANCE(25);
-      if (lookahead == ')') ADVANCE(109);
+      if (lookahead == '(') ADVANCE(29);
+      if (lookahead == ')') ADVANCE(23);
+      if (lookahead == '/') ADVANCE(746);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(24);
+          lookahead != 0x212a) ADVANCE(25);
       END_STATE();
     case 25:
-      if (lookahead == '(') ADVANCE(26);
-      if (lookahead == ')') ADVANCE(24);
+      if (lookahead == '(') ADVANCE(29);
+      if (lookahead == ')') ADVANCE(23);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(25);
       END_STATE();
     case 26:
-      if (lookahead == '(') ADVANCE(30);
-      if (lookahead == ')') ADVANCE(25);
+      if (lookahead == ')') ADVANCE(17);
       if (lookahead != 0 &&
           lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(26);
       END_STATE();
     case 27:
-      if (lookahead == ')') ADVANCE(19);
-      if (lookahead == '/') ADVANCE(743);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != '(' &&
-          lookahead != ')' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(28);
-      END_STATE();
-    case 28:
-      if (lookahead == ')') ADVANCE(19);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != '(' &&
-          lookahead != ')' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(28);
-      END_STATE();
-    case 29:
-      if (lookahead == ')') ADVANCE(1);
-      if (lookahead == '*') ADVANCE(27);
+      if (lookahead == ')') ADVANCE(2);
+      if (lookahead == '*') ADVANCE(28);
       if (lookahead == '\n' ||
           lookahead == '(') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(29);
+          lookahead != 0x212a) ADVANCE(27);
       END_STATE();
-    case 30:
-      if (lookahead == ')') ADVANCE(26);
+    case 28:
+      if (lookahead == ')') ADVANCE(25);
+      if (lookahead == '/') ADVANCE(747);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
           lookahead != ')' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(30);
+          lookahead != 0x212a) ADVANCE(29);
       END_STATE();
-    case 31:
-      if (lookahead == '*') ADVANCE(32);
-      if (lookahead == '/') ADVANCE(753);
-      END_STATE();
-    case 32:
-      if (lookahead == '*') ADVANCE(40);
+    case 29:
+      if (lookahead == ')') ADVANCE(25);
       if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(32);
+          lookahead != 0x212a) ADVANCE(29);
       END_STATE();
-    case 33:
-      if (lookahead == '*') ADVANCE(42);
-      if (lookahead == ']') ADVANCE(4);
-      if (lookahead == '\n' ||
-          lookahead == '[') ADVANCE(32);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(33);
-      END_STATE();
-    case 34:
-      if (lookahead == '*') ADVANCE(736);
+    case 30:
+      if (lookahead == '*') ADVANCE(739);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(34);
+          lookahead == ' ') ADVANCE(30);
       if (lookahead == '\n' ||
           lookahead == '"' ||
           lookahead == '%' ||
@@ -2452,40 +2495,62 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(735);
+          lookahead != 0x212a) ADVANCE(738);
+      END_STATE();
+    case 31:
+      if (lookahead == '*') ADVANCE(32);
+      if (lookahead == '/') ADVANCE(757);
+      END_STATE();
+    case 32:
+      if (lookahead == '*') ADVANCE(34);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(32);
+      END_STATE();
+    case 33:
+      if (lookahead == '*') ADVANCE(41);
+      if (lookahead == ']') ADVANCE(5);
+      if (lookahead == '\n' ||
+          lookahead == '[') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(33);
+      END_STATE();
+    case 34:
+      if (lookahead == '/') ADVANCE(743);
       END_STATE();
     case 35:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'c') ADVANCE(663);
-      if (lookahead == 'e') ADVANCE(643);
-      if (lookahead == 'f') ADVANCE(608);
-      if (lookahead == 'l') ADVANCE(612);
+      if (lookahead == 'c') ADVANCE(667);
+      if (lookahead == 'e') ADVANCE(647);
+      if (lookahead == 'f') ADVANCE(612);
+      if (lookahead == 'l') ADVANCE(616);
       if (lookahead == '}') ADVANCE(91);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(35);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 36:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'f') ADVANCE(610);
-      if (lookahead == 'p') ADVANCE(551);
+      if (lookahead == 'f') ADVANCE(614);
+      if (lookahead == 'p') ADVANCE(555);
       if (lookahead == '}') ADVANCE(91);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(36);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 37:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'm') ADVANCE(580);
+      if (lookahead == 'm') ADVANCE(584);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(37);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 38:
       if (lookahead == '/') ADVANCE(31);
@@ -2494,7 +2559,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == ' ') SKIP(38);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 39:
       if (lookahead == '/') ADVANCE(31);
@@ -2505,131 +2570,151 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(163);
+          lookahead == '~') ADVANCE(164);
       END_STATE();
     case 40:
-      if (lookahead == '/') ADVANCE(739);
-      END_STATE();
-    case 41:
-      if (lookahead == '/') ADVANCE(744);
-      if (lookahead == '[') ADVANCE(47);
-      if (lookahead == ']') ADVANCE(728);
+      if (lookahead == '/') ADVANCE(748);
+      if (lookahead == '[') ADVANCE(49);
+      if (lookahead == ']') ADVANCE(735);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(46);
+          lookahead != 0x212a) ADVANCE(45);
       END_STATE();
-    case 42:
-      if (lookahead == '/') ADVANCE(745);
-      if (lookahead == ']') ADVANCE(46);
+    case 41:
+      if (lookahead == '/') ADVANCE(749);
+      if (lookahead == ']') ADVANCE(45);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(47);
+          lookahead != 0x212a) ADVANCE(49);
       END_STATE();
-    case 43:
-      if (lookahead == '/') ADVANCE(506);
+    case 42:
+      if (lookahead == '/') ADVANCE(510);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(43);
+          lookahead == ' ') SKIP(42);
       if (lookahead != 0 &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(510);
+          lookahead != 0x212a) ADVANCE(514);
+      END_STATE();
+    case 43:
+      if (lookahead == '=') ADVANCE(141);
       END_STATE();
     case 44:
-      if (lookahead == '=') ADVANCE(140);
+      if (lookahead == '>') ADVANCE(98);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
       END_STATE();
     case 45:
-      if (lookahead == '>') ADVANCE(98);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
-      END_STATE();
-    case 46:
-      if (lookahead == '[') ADVANCE(47);
-      if (lookahead == ']') ADVANCE(728);
+      if (lookahead == '[') ADVANCE(49);
+      if (lookahead == ']') ADVANCE(735);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(46);
+          lookahead != 0x212a) ADVANCE(45);
+      END_STATE();
+    case 46:
+      if (lookahead == '\\') ADVANCE(58);
+      if (lookahead == '\t' ||
+          lookahead == ' ') ADVANCE(46);
+      if (lookahead == ']' ||
+          lookahead == '}') ADVANCE(1);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(48);
       END_STATE();
     case 47:
-      if (lookahead == ']') ADVANCE(46);
+      if (lookahead == '\\') ADVANCE(58);
+      if (lookahead == '\t' ||
+          lookahead == ' ') ADVANCE(46);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(48);
+      if (lookahead != 0 &&
+          lookahead != '"' &&
+          lookahead != '%' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(1);
+      END_STATE();
+    case 48:
+      if (lookahead == '\\') ADVANCE(58);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(48);
+      END_STATE();
+    case 49:
+      if (lookahead == ']') ADVANCE(45);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(47);
+          lookahead != 0x212a) ADVANCE(49);
       END_STATE();
-    case 48:
+    case 50:
       if (lookahead == ']') ADVANCE(111);
       if (lookahead == ',' ||
           ('0' <= lookahead && lookahead <= '9') ||
           lookahead == '<' ||
           lookahead == '=' ||
-          lookahead == '?') ADVANCE(48);
-      END_STATE();
-    case 49:
-      if (lookahead == '{') ADVANCE(50);
-      if (lookahead == '}') ADVANCE(110);
-      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(49);
-      END_STATE();
-    case 50:
-      if (lookahead == '}') ADVANCE(49);
-      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(50);
+          lookahead == '?') ADVANCE(50);
       END_STATE();
     case 51:
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(51);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      if (lookahead == '{') ADVANCE(52);
+      if (lookahead == '}') ADVANCE(110);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(51);
       END_STATE();
     case 52:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      if (lookahead == '}') ADVANCE(51);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(52);
       END_STATE();
     case 53:
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(504);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(53);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
       END_STATE();
     case 54:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(483);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
       END_STATE();
     case 55:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(505);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(508);
       END_STATE();
     case 56:
-      if ((!eof && set_contains(sym__string_character_set_1, 9, lookahead))) ADVANCE(5);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(487);
       END_STATE();
     case 57:
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(5);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(509);
       END_STATE();
     case 58:
       if (lookahead != 0 &&
+          lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(7);
+          lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 59:
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(1);
+      END_STATE();
+    case 60:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '\n', 70,
-        '"', 5,
-        '%', 54,
+        '\n', 68,
+        '"', 1,
+        '%', 56,
         '(', 21,
-        ',', 69,
-        '/', 726,
-        '<', 729,
-        'E', 173,
-        'F', 190,
-        'S', 209,
-        '[', 46,
+        ',', 70,
+        '/', 733,
+        '<', 736,
+        'E', 174,
+        'F', 194,
+        'R', 176,
+        'S', 213,
+        '[', 45,
         '{', 77,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(59);
+          lookahead == ' ') SKIP(60);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
       if (lookahead != 0 &&
           lookahead != '(' &&
           lookahead != ')' &&
@@ -2638,205 +2723,207 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(728);
-      END_STATE();
-    case 60:
-      if (eof) ADVANCE(67);
-      if (lookahead == '\n') ADVANCE(70);
-      if (lookahead == '%') ADVANCE(54);
-      if (lookahead == ',') ADVANCE(69);
-      if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'E') ADVANCE(221);
-      if (lookahead == 'F') ADVANCE(325);
-      if (lookahead == 'S') ADVANCE(444);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(60);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead != 0x212a) ADVANCE(735);
       END_STATE();
     case 61:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 164,
-        '#', 159,
-        '%', 54,
-        '(', 101,
-        ')', 102,
-        '*', 160,
-        ',', 69,
-        '-', 45,
+        '\n', 68,
+        '%', 56,
+        ',', 70,
         '/', 31,
-        ':', 103,
-        '<', 44,
-        '=', 80,
-        '?', 141,
-        'D', 162,
-        'E', 150,
-        'F', 325,
-        'H', 344,
-        'L', 152,
-        'M', 156,
-        'P', 158,
-        'R', 223,
-        'S', 147,
-        'T', 146,
-        '[', 138,
-        ']', 139,
-        'b', 142,
-        'c', 242,
-        'e', 380,
-        'f', 249,
-        'l', 329,
-        'm', 295,
-        'o', 414,
-        'p', 243,
-        's', 271,
-        't', 392,
-        'u', 479,
-        '{', 77,
-        '}', 91,
+        'E', 225,
+        'F', 329,
+        'R', 227,
+        'S', 448,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(61);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 62:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 164,
-        '%', 55,
+        '"', 165,
+        '#', 160,
+        '%', 56,
         '(', 101,
         ')', 102,
-        ',', 69,
-        '/', 718,
-        '<', 721,
+        '*', 161,
+        ',', 70,
+        '-', 741,
+        '/', 737,
+        ':', 103,
+        '<', 740,
         '=', 80,
-        '[', 138,
-        ']', 139,
+        '?', 142,
+        'D', 163,
+        'E', 151,
+        'F', 329,
+        'H', 348,
+        'L', 153,
+        'M', 157,
+        'P', 159,
+        'R', 227,
+        'S', 148,
+        'T', 147,
+        '[', 139,
+        ']', 140,
+        'b', 143,
+        'c', 246,
+        'e', 384,
+        'f', 253,
+        'l', 333,
+        'm', 299,
+        'o', 418,
+        'p', 247,
+        's', 275,
+        't', 396,
+        'u', 483,
         '{', 77,
         '}', 91,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(62);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(723);
+          lookahead != 0x212a) ADVANCE(742);
       END_STATE();
     case 63:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '"', 5,
-        '#', 108,
-        '%', 54,
+        '"', 165,
+        '%', 57,
         '(', 101,
         ')', 102,
-        ',', 69,
-        '/', 31,
+        ',', 70,
+        '/', 722,
+        '<', 725,
         '=', 80,
-        'E', 221,
-        'F', 325,
-        'H', 344,
-        'R', 223,
-        'S', 444,
-        'b', 143,
-        'o', 418,
-        'p', 430,
-        't', 395,
-        '{', 77,
-        'c', 480,
-        'f', 480,
-        's', 480,
-        'u', 480,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(64);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 64:
-      if (eof) ADVANCE(67);
-      ADVANCE_MAP(
-        '"', 5,
-        '%', 54,
-        '(', 101,
-        ')', 102,
-        ',', 69,
-        '/', 31,
-        '=', 80,
-        'E', 221,
-        'F', 325,
-        'H', 344,
-        'R', 223,
-        'S', 444,
-        'b', 143,
-        'o', 418,
-        'p', 430,
-        't', 395,
-        '{', 77,
-        'c', 480,
-        'f', 480,
-        's', 480,
-        'u', 480,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(64);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 65:
-      if (eof) ADVANCE(67);
-      ADVANCE_MAP(
-        '#', 159,
-        '(', 101,
-        ')', 102,
-        '*', 160,
-        ',', 69,
-        '/', 31,
-        'D', 161,
-        'E', 149,
-        'L', 151,
-        'M', 155,
-        'P', 157,
-        'S', 148,
-        'T', 145,
-        'c', 519,
-        'p', 511,
+        '[', 139,
+        ']', 140,
         '{', 77,
         '}', 91,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(63);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(727);
+      END_STATE();
+    case 64:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '#', 108,
+        '%', 56,
+        '(', 101,
+        ')', 102,
+        '*', 161,
+        ',', 70,
+        '-', 44,
+        '/', 31,
+        ':', 103,
+        '<', 43,
+        '=', 80,
+        '?', 142,
+        'E', 225,
+        'F', 329,
+        'H', 348,
+        'R', 227,
+        'S', 448,
+        '[', 139,
+        ']', 140,
+        'b', 144,
+        'o', 422,
+        'p', 434,
+        't', 399,
+        '{', 77,
+        '}', 91,
+        'c', 484,
+        'f', 484,
+        's', 484,
+        'u', 484,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(65);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 65:
+      if (eof) ADVANCE(67);
+      ADVANCE_MAP(
+        '%', 56,
+        '(', 101,
+        ')', 102,
+        '*', 161,
+        ',', 70,
+        '-', 44,
+        '/', 31,
+        ':', 103,
+        '<', 43,
+        '=', 80,
+        '?', 142,
+        'E', 225,
+        'F', 329,
+        'H', 348,
+        'R', 227,
+        'S', 448,
+        '[', 139,
+        ']', 140,
+        'b', 144,
+        'o', 422,
+        'p', 434,
+        't', 399,
+        '{', 77,
+        '}', 91,
+        'c', 484,
+        'f', 484,
+        's', 484,
+        'u', 484,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(65);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 66:
       if (eof) ADVANCE(67);
       ADVANCE_MAP(
-        '%', 54,
-        '(', 24,
-        ',', 69,
-        '-', 52,
+        '%', 56,
+        '(', 18,
+        ',', 70,
+        '-', 54,
         '/', 31,
-        'E', 221,
-        'F', 325,
-        'S', 444,
+        'E', 225,
+        'F', 329,
+        'R', 227,
+        'S', 448,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(66);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 67:
       ACCEPT_TOKEN(ts_builtin_sym_end);
       END_STATE();
     case 68:
+      ACCEPT_TOKEN(anon_sym_LF);
+      if (lookahead == '\n') ADVANCE(68);
+      END_STATE();
+    case 69:
       ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -2844,28 +2931,24 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 69:
-      ACCEPT_TOKEN(anon_sym_COMMA);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 70:
-      ACCEPT_TOKEN(anon_sym_LF);
-      if (lookahead == '\n') ADVANCE(70);
+      ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
     case 71:
       ACCEPT_TOKEN(anon_sym_FileNames);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 72:
       ACCEPT_TOKEN(anon_sym_FileNames);
@@ -2875,21 +2958,21 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 73:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 74:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
@@ -2899,21 +2982,21 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 75:
       ACCEPT_TOKEN(anon_sym_FileLocations);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 76:
       ACCEPT_TOKEN(anon_sym_FileLocations);
@@ -2923,7 +3006,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 77:
       ACCEPT_TOKEN(anon_sym_LBRACE);
@@ -2935,7 +3018,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 79:
       ACCEPT_TOKEN(anon_sym_file_name_id);
@@ -2945,7 +3028,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 80:
       ACCEPT_TOKEN(anon_sym_EQ);
@@ -2957,7 +3040,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 82:
       ACCEPT_TOKEN(anon_sym_function_name_id);
@@ -2967,17 +3050,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 83:
       ACCEPT_TOKEN(anon_sym_line);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 84:
       ACCEPT_TOKEN(anon_sym_line);
@@ -2986,7 +3069,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 85:
       ACCEPT_TOKEN(anon_sym_end_line);
@@ -2995,7 +3078,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 86:
       ACCEPT_TOKEN(anon_sym_end_line);
@@ -3005,17 +3088,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 87:
       ACCEPT_TOKEN(anon_sym_column);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 88:
       ACCEPT_TOKEN(anon_sym_column);
@@ -3024,7 +3107,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 89:
       ACCEPT_TOKEN(anon_sym_end_column);
@@ -3033,7 +3116,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 90:
       ACCEPT_TOKEN(anon_sym_end_column);
@@ -3043,7 +3126,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 91:
       ACCEPT_TOKEN(anon_sym_RBRACE);
@@ -3051,16 +3134,16 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 92:
       ACCEPT_TOKEN(anon_sym_StackFrames);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 93:
       ACCEPT_TOKEN(anon_sym_StackFrames);
@@ -3070,7 +3153,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 94:
       ACCEPT_TOKEN(anon_sym_file_location_id);
@@ -3079,7 +3162,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 95:
       ACCEPT_TOKEN(anon_sym_file_location_id);
@@ -3089,7 +3172,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 96:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
@@ -3098,7 +3181,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 97:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
@@ -3108,7 +3191,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 98:
       ACCEPT_TOKEN(anon_sym_DASH_GT);
@@ -3116,16 +3199,16 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 99:
       ACCEPT_TOKEN(sym_entry);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 100:
       ACCEPT_TOKEN(sym_entry);
@@ -3135,7 +3218,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 101:
       ACCEPT_TOKEN(anon_sym_LPAREN);
@@ -3151,32 +3234,32 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 105:
       ACCEPT_TOKEN(anon_sym_constant);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
     case 106:
       ACCEPT_TOKEN(anon_sym_parameter);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 107:
       ACCEPT_TOKEN(anon_sym_parameter);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
     case 108:
       ACCEPT_TOKEN(anon_sym_POUND);
@@ -3189,7 +3272,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 111:
       ACCEPT_TOKEN(sym__module_array_shape);
-      if (lookahead == '{') ADVANCE(49);
+      if (lookahead == '{') ADVANCE(51);
       END_STATE();
     case 112:
       ACCEPT_TOKEN(anon_sym_b_LPAREN);
@@ -3199,10 +3282,10 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 114:
       ACCEPT_TOKEN(anon_sym_metadata);
@@ -3211,17 +3294,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 115:
       ACCEPT_TOKEN(anon_sym_calls);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 116:
       ACCEPT_TOKEN(anon_sym_calls);
@@ -3230,7 +3313,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 117:
       ACCEPT_TOKEN(anon_sym_to_apply);
@@ -3239,7 +3322,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 118:
       ACCEPT_TOKEN(anon_sym_to_apply);
@@ -3249,17 +3332,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 119:
       ACCEPT_TOKEN(anon_sym_body);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 120:
       ACCEPT_TOKEN(anon_sym_body);
@@ -3268,17 +3351,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 121:
       ACCEPT_TOKEN(anon_sym_condition);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 122:
       ACCEPT_TOKEN(anon_sym_condition);
@@ -3287,17 +3370,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 123:
       ACCEPT_TOKEN(anon_sym_select);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 124:
       ACCEPT_TOKEN(anon_sym_select);
@@ -3306,17 +3389,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 125:
       ACCEPT_TOKEN(anon_sym_scatter);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 126:
       ACCEPT_TOKEN(anon_sym_scatter);
@@ -3325,7 +3408,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 127:
       ACCEPT_TOKEN(anon_sym_branch_computations);
@@ -3334,7 +3417,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 128:
       ACCEPT_TOKEN(anon_sym_branch_computations);
@@ -3344,7 +3427,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 129:
       ACCEPT_TOKEN(anon_sym_called_computations);
@@ -3353,7 +3436,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 130:
       ACCEPT_TOKEN(anon_sym_called_computations);
@@ -3363,7 +3446,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 131:
       ACCEPT_TOKEN(anon_sym_true_computation);
@@ -3372,7 +3455,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 132:
       ACCEPT_TOKEN(anon_sym_true_computation);
@@ -3382,7 +3465,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 133:
       ACCEPT_TOKEN(anon_sym_false_computation);
@@ -3391,7 +3474,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 134:
       ACCEPT_TOKEN(anon_sym_false_computation);
@@ -3401,17 +3484,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 135:
       ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 136:
       ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
@@ -3420,9 +3503,23 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 137:
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 138:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3430,755 +3527,801 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 138:
-      ACCEPT_TOKEN(anon_sym_LBRACK);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 139:
-      ACCEPT_TOKEN(anon_sym_RBRACK);
+      ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
     case 140:
-      ACCEPT_TOKEN(anon_sym_LT_EQ);
+      ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
     case 141:
-      ACCEPT_TOKEN(anon_sym_QMARK);
+      ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
     case 142:
-      ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(214);
-      if (lookahead == 'o') ADVANCE(282);
-      if (lookahead == 'r') ADVANCE(253);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      ACCEPT_TOKEN(anon_sym_QMARK);
       END_STATE();
     case 143:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(215);
+      if (lookahead == 'f') ADVANCE(218);
+      if (lookahead == 'o') ADVANCE(286);
+      if (lookahead == 'r') ADVANCE(257);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 144:
+      ACCEPT_TOKEN(anon_sym_b);
+      if (lookahead == 'f') ADVANCE(219);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 144:
-      ACCEPT_TOKEN(anon_sym_LPAREN2);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 145:
-      ACCEPT_TOKEN(anon_sym_T);
+      ACCEPT_TOKEN(anon_sym_LPAREN2);
       END_STATE();
     case 146:
       ACCEPT_TOKEN(anon_sym_T);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
       END_STATE();
     case 147:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(154);
-      if (lookahead == 't') ADVANCE(251);
+      ACCEPT_TOKEN(anon_sym_T);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 148:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(153);
+      if (lookahead == 'C') ADVANCE(155);
+      if (lookahead == 't') ADVANCE(255);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 149:
-      ACCEPT_TOKEN(anon_sym_E);
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(154);
       END_STATE();
     case 150:
       ACCEPT_TOKEN(anon_sym_E);
-      if (lookahead == 'N') ADVANCE(226);
+      END_STATE();
+    case 151:
+      ACCEPT_TOKEN(anon_sym_E);
+      if (lookahead == 'N') ADVANCE(230);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 151:
-      ACCEPT_TOKEN(anon_sym_L);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 152:
       ACCEPT_TOKEN(anon_sym_L);
+      END_STATE();
+    case 153:
+      ACCEPT_TOKEN(anon_sym_L);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 153:
-      ACCEPT_TOKEN(anon_sym_SC);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 154:
       ACCEPT_TOKEN(anon_sym_SC);
+      END_STATE();
+    case 155:
+      ACCEPT_TOKEN(anon_sym_SC);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 155:
-      ACCEPT_TOKEN(anon_sym_M);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 156:
       ACCEPT_TOKEN(anon_sym_M);
+      END_STATE();
+    case 157:
+      ACCEPT_TOKEN(anon_sym_M);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 157:
-      ACCEPT_TOKEN(anon_sym_P);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 158:
       ACCEPT_TOKEN(anon_sym_P);
+      END_STATE();
+    case 159:
+      ACCEPT_TOKEN(anon_sym_P);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 159:
-      ACCEPT_TOKEN(anon_sym_POUND2);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 160:
-      ACCEPT_TOKEN(anon_sym_STAR);
+      ACCEPT_TOKEN(anon_sym_POUND2);
       END_STATE();
     case 161:
-      ACCEPT_TOKEN(anon_sym_D);
+      ACCEPT_TOKEN(anon_sym_STAR);
       END_STATE();
     case 162:
       ACCEPT_TOKEN(anon_sym_D);
+      END_STATE();
+    case 163:
+      ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 163:
+    case 164:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(163);
-      END_STATE();
-    case 164:
-      ACCEPT_TOKEN(anon_sym_DQUOTE);
-      if (lookahead == '"') ADVANCE(724);
-      if (lookahead == '\\') ADVANCE(58);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(7);
+          lookahead == '~') ADVANCE(164);
       END_STATE();
     case 165:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(481);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(166);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+      ACCEPT_TOKEN(anon_sym_DQUOTE);
+      if (lookahead == '\n') ADVANCE(47);
+      if (lookahead == '"') ADVANCE(728);
+      if (lookahead == '\\') ADVANCE(59);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 166:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(481);
+      if (lookahead == '-') ADVANCE(485);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(167);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(166);
+          lookahead == '_') ADVANCE(486);
       END_STATE();
     case 167:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(167);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(169);
+      if (lookahead == '-') ADVANCE(485);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(167);
+      END_STATE();
+    case 168:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(168);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(170);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      END_STATE();
-    case 168:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          lookahead == '_') ADVANCE(486);
       END_STATE();
     case 169:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(169);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 170:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(170);
       END_STATE();
     case 171:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'F') ADVANCE(204);
-      if (lookahead == '[') ADVANCE(46);
+      ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 172:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'L') ADVANCE(203);
-      if (lookahead == 'N') ADVANCE(178);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'F') ADVANCE(208);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 173:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'N') ADVANCE(176);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'L') ADVANCE(207);
+      if (lookahead == 'N') ADVANCE(182);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 174:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'N') ADVANCE(182);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'N') ADVANCE(179);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 175:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'R') ADVANCE(177);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'N') ADVANCE(186);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 176:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'T') ADVANCE(175);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'O') ADVANCE(177);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 177:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == 'Y') ADVANCE(99);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'O') ADVANCE(180);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 178:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'a') ADVANCE(195);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'R') ADVANCE(181);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 179:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'a') ADVANCE(183);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'T') ADVANCE(178);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 180:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'a') ADVANCE(196);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'T') ADVANCE(137);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 181:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'a') ADVANCE(211);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == 'Y') ADVANCE(99);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 182:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'a') ADVANCE(197);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'a') ADVANCE(199);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 183:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'c') ADVANCE(193);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'a') ADVANCE(187);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 184:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'c') ADVANCE(210);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'a') ADVANCE(200);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 185:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'c') ADVANCE(181);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'a') ADVANCE(215);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 186:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'e') ADVANCE(172);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'a') ADVANCE(201);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 187:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'e') ADVANCE(205);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'c') ADVANCE(197);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 188:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'e') ADVANCE(206);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'c') ADVANCE(214);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 189:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'e') ADVANCE(208);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'c') ADVANCE(185);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 190:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'i') ADVANCE(194);
-      if (lookahead == 'u') ADVANCE(198);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'e') ADVANCE(173);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 191:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'i') ADVANCE(201);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'e') ADVANCE(209);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 192:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'i') ADVANCE(202);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'e') ADVANCE(210);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 193:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'k') ADVANCE(171);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'e') ADVANCE(212);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 194:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'l') ADVANCE(186);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'i') ADVANCE(198);
+      if (lookahead == 'u') ADVANCE(202);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 195:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'm') ADVANCE(187);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'i') ADVANCE(205);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 196:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'm') ADVANCE(188);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'i') ADVANCE(206);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 197:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'm') ADVANCE(189);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'k') ADVANCE(172);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 198:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'n') ADVANCE(184);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'l') ADVANCE(190);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 199:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'n') ADVANCE(174);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'm') ADVANCE(191);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 200:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'n') ADVANCE(207);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'm') ADVANCE(192);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 201:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'o') ADVANCE(199);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'm') ADVANCE(193);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 202:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'o') ADVANCE(200);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'n') ADVANCE(188);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 203:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'o') ADVANCE(185);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'n') ADVANCE(175);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 204:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 'r') ADVANCE(180);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'n') ADVANCE(211);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 205:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'o') ADVANCE(203);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 206:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'o') ADVANCE(204);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 207:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'o') ADVANCE(189);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 208:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 'r') ADVANCE(184);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 209:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == 's') ADVANCE(71);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4186,14 +4329,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
-    case 206:
+    case 210:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == 's') ADVANCE(92);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4201,14 +4344,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
-    case 207:
+    case 211:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == 's') ADVANCE(75);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4216,14 +4359,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
-    case 208:
+    case 212:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == 's') ADVANCE(73);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4231,234 +4374,234 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
-      END_STATE();
-    case 209:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 't') ADVANCE(179);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
-      END_STATE();
-    case 210:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 't') ADVANCE(191);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
-      END_STATE();
-    case 211:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == 't') ADVANCE(192);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
-      END_STATE();
-    case 212:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(212);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 213:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '-') ADVANCE(419);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 't') ADVANCE(183);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 214:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(216);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 't') ADVANCE(195);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 215:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(217);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == 't') ADVANCE(196);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 216:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(168);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 217:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(170);
+      if (lookahead == '-') ADVANCE(423);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 218:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'F') ADVANCE(432);
+      if (lookahead == '1') ADVANCE(220);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 219:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'L') ADVANCE(399);
-      if (lookahead == 'N') ADVANCE(246);
+      if (lookahead == '1') ADVANCE(221);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 220:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'M') ADVANCE(394);
+      if (lookahead == '6') ADVANCE(169);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 221:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(226);
+      if (lookahead == '6') ADVANCE(171);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 222:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(259);
+      if (lookahead == 'F') ADVANCE(436);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 223:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(224);
+      if (lookahead == 'L') ADVANCE(403);
+      if (lookahead == 'N') ADVANCE(250);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 224:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(227);
+      if (lookahead == 'M') ADVANCE(398);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 225:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'R') ADVANCE(228);
+      if (lookahead == 'N') ADVANCE(230);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 226:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(225);
+      if (lookahead == 'N') ADVANCE(263);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 227:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(137);
+      if (lookahead == 'O') ADVANCE(228);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 228:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'O') ADVANCE(231);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 229:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'R') ADVANCE(232);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 230:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(229);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 231:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(138);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 232:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'Y') ADVANCE(100);
       if (lookahead == '#' ||
@@ -4467,90 +4610,60 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 229:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(272);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 230:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(356);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 231:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(323);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 232:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(245);
-      if (lookahead == 'k') ADVANCE(314);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 233:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(275);
+      if (lookahead == '_') ADVANCE(276);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 234:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(327);
+      if (lookahead == '_') ADVANCE(360);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 235:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(330);
+      if (lookahead == '_') ADVANCE(327);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 236:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(391);
+      if (lookahead == '_') ADVANCE(249);
+      if (lookahead == 'k') ADVANCE(318);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 237:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(279);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 238:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(331);
       if (lookahead == '#' ||
@@ -4558,230 +4671,125 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 238:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(333);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 239:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(279);
+      if (lookahead == '_') ADVANCE(334);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 240:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(280);
+      if (lookahead == '_') ADVANCE(395);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 241:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(281);
+      if (lookahead == '_') ADVANCE(335);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 242:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(355);
-      if (lookahead == 'o') ADVANCE(350);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == '_') ADVANCE(337);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 243:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(425);
-      if (lookahead == 'r') ADVANCE(307);
+      if (lookahead == '_') ADVANCE(283);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 244:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(424);
+      if (lookahead == '_') ADVANCE(284);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 245:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(415);
+      if (lookahead == '_') ADVANCE(285);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 246:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(357);
+      if (lookahead == 'a') ADVANCE(359);
+      if (lookahead == 'o') ADVANCE(354);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       END_STATE();
     case 247:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(113);
+      if (lookahead == 'a') ADVANCE(429);
+      if (lookahead == 'r') ADVANCE(311);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 248:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(423);
+      if (lookahead == 'a') ADVANCE(428);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 249:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(346);
-      if (lookahead == 'i') ADVANCE(352);
-      if (lookahead == 'u') ADVANCE(371);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == 'a') ADVANCE(419);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 250:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(451);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 251:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(269);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 252:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(364);
-      if (lookahead == 'e') ADVANCE(387);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 253:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(381);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 254:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(292);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 255:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(452);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 256:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(360);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 257:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(389);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 258:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(361);
       if (lookahead == '#' ||
@@ -4790,20 +4798,133 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 259:
+    case 251:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(363);
+      if (lookahead == 'a') ADVANCE(113);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 252:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(427);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 253:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(350);
+      if (lookahead == 'i') ADVANCE(356);
+      if (lookahead == 'u') ADVANCE(375);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      END_STATE();
+    case 254:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(455);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 255:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(273);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 256:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(368);
+      if (lookahead == 'e') ADVANCE(391);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 257:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(385);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 258:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(296);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 259:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(456);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 260:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(364);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 261:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(393);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 262:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(365);
       if (lookahead == '#' ||
@@ -4812,53 +4933,42 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 261:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(366);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 262:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(456);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 263:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(458);
+      if (lookahead == 'a') ADVANCE(367);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 264:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(459);
+      if (lookahead == 'a') ADVANCE(369);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 265:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(370);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 266:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(460);
       if (lookahead == '#' ||
@@ -4867,18 +4977,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 266:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(461);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 267:
       ACCEPT_TOKEN(sym_name);
@@ -4889,209 +4988,253 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 268:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(445);
+      if (lookahead == 'a') ADVANCE(463);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 269:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(342);
+      if (lookahead == 'a') ADVANCE(464);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 270:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(324);
+      if (lookahead == 'a') ADVANCE(465);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 271:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(250);
-      if (lookahead == 'e') ADVANCE(354);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+      if (lookahead == 'a') ADVANCE(466);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 272:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(397);
-      if (lookahead == 'l') ADVANCE(326);
+      if (lookahead == 'c') ADVANCE(449);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 273:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(262);
+      if (lookahead == 'c') ADVANCE(346);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 274:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(448);
+      if (lookahead == 'c') ADVANCE(328);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 275:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(396);
+      if (lookahead == 'c') ADVANCE(254);
+      if (lookahead == 'e') ADVANCE(358);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       END_STATE();
     case 276:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(446);
+      if (lookahead == 'c') ADVANCE(401);
+      if (lookahead == 'l') ADVANCE(330);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 277:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(305);
+      if (lookahead == 'c') ADVANCE(266);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 278:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(263);
+      if (lookahead == 'c') ADVANCE(452);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 279:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(411);
+      if (lookahead == 'c') ADVANCE(400);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 280:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(412);
+      if (lookahead == 'c') ADVANCE(450);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 281:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(413);
+      if (lookahead == 'c') ADVANCE(309);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 282:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(477);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 283:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(229);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 284:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(168);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 285:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(470);
+      if (lookahead == 'c') ADVANCE(267);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 283:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(415);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 284:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(416);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 285:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(417);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 286:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 287:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(233);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 288:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(169);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 289:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(474);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 290:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'd') ADVANCE(79);
       if (lookahead == '#' ||
@@ -5100,9 +5243,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 287:
+    case 291:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'd') ADVANCE(97);
       if (lookahead == '#' ||
@@ -5111,9 +5254,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 288:
+    case 292:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'd') ADVANCE(95);
       if (lookahead == '#' ||
@@ -5122,9 +5265,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 289:
+    case 293:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'd') ADVANCE(82);
       if (lookahead == '#' ||
@@ -5133,121 +5276,121 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 290:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(170);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 291:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(341);
-      if (lookahead == 's') ADVANCE(455);
-      if (lookahead == 't') ADVANCE(426);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 292:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(255);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 293:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(310);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 294:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(241);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 295:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(449);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 296:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(219);
+      if (lookahead == 'd') ADVANCE(171);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 297:
+    case 295:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(168);
+      if (lookahead == 'd') ADVANCE(345);
+      if (lookahead == 's') ADVANCE(459);
+      if (lookahead == 't') ADVANCE(430);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 296:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(259);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 297:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(314);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 298:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(245);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 299:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(453);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 300:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(223);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 301:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(169);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 302:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(83);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 299:
+    case 303:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(434);
+      if (lookahead == 'e') ADVANCE(438);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 300:
+    case 304:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(86);
       if (lookahead == '#' ||
@@ -5256,230 +5399,20 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 301:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(68);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 302:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(234);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 303:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(170);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 304:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(230);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 305:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(441);
+      if (lookahead == 'e') ADVANCE(69);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 306:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(435);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 307:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(284);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 308:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(427);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 309:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(233);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 310:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(277);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 311:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(428);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 312:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(437);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 313:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(294);
-      if (lookahead == 's') ADVANCE(115);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 314:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(372);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 315:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(293);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 316:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(290);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 317:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(379);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 318:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(276);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 319:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(235);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 320:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(454);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 321:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(238);
       if (lookahead == '#' ||
@@ -5488,175 +5421,363 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 307:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(171);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 308:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(234);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 309:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(445);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 310:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(439);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 311:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(288);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 312:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(431);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 313:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(237);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 314:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(281);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 315:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(432);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 316:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(441);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 317:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(298);
+      if (lookahead == 's') ADVANCE(115);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 318:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(376);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 319:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(297);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 320:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(294);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 321:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(383);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 322:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(239);
+      if (lookahead == 'e') ADVANCE(280);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 323:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'f') ADVANCE(433);
+      if (lookahead == 'e') ADVANCE(239);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 324:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'h') ADVANCE(240);
+      if (lookahead == 'e') ADVANCE(458);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 325:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(345);
-      if (lookahead == 'u') ADVANCE(370);
+      if (lookahead == 'e') ADVANCE(242);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 326:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(382);
+      if (lookahead == 'e') ADVANCE(243);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 327:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(286);
+      if (lookahead == 'f') ADVANCE(437);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 328:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(404);
+      if (lookahead == 'h') ADVANCE(244);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 329:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(384);
+      if (lookahead == 'i') ADVANCE(349);
+      if (lookahead == 'u') ADVANCE(374);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 330:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(287);
+      if (lookahead == 'i') ADVANCE(386);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 331:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(288);
+      if (lookahead == 'i') ADVANCE(290);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 332:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(398);
+      if (lookahead == 'i') ADVANCE(408);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 333:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(289);
+      if (lookahead == 'i') ADVANCE(388);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 334:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(400);
+      if (lookahead == 'i') ADVANCE(291);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 335:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(403);
+      if (lookahead == 'i') ADVANCE(292);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 336:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(405);
+      if (lookahead == 'i') ADVANCE(402);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 337:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(293);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 338:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(404);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 339:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(407);
       if (lookahead == '#' ||
@@ -5665,20 +5786,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 338:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(408);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 339:
+    case 340:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(409);
       if (lookahead == '#' ||
@@ -5687,308 +5797,242 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 340:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(406);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 341:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(457);
+      if (lookahead == 'i') ADVANCE(411);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 342:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(218);
+      if (lookahead == 'i') ADVANCE(412);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 343:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(317);
+      if (lookahead == 'i') ADVANCE(413);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 344:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(393);
+      if (lookahead == 'i') ADVANCE(410);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 345:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(296);
+      if (lookahead == 'i') ADVANCE(461);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 346:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(443);
+      if (lookahead == 'k') ADVANCE(222);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 347:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(313);
+      if (lookahead == 'k') ADVANCE(321);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 348:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(213);
+      if (lookahead == 'l') ADVANCE(397);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 349:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(478);
+      if (lookahead == 'l') ADVANCE(300);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 350:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(467);
-      if (lookahead == 'n') ADVANCE(291);
+      if (lookahead == 'l') ADVANCE(447);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 351:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(469);
+      if (lookahead == 'l') ADVANCE(317);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 352:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(304);
+      if (lookahead == 'l') ADVANCE(217);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 353:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(301);
+      if (lookahead == 'l') ADVANCE(482);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 354:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(318);
+      if (lookahead == 'l') ADVANCE(471);
+      if (lookahead == 'n') ADVANCE(295);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 355:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(347);
+      if (lookahead == 'l') ADVANCE(473);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 356:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(410);
-      if (lookahead == 'n') ADVANCE(256);
+      if (lookahead == 'l') ADVANCE(308);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 357:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(299);
+      if (lookahead == 'l') ADVANCE(305);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 358:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(416);
+      if (lookahead == 'l') ADVANCE(322);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 359:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(376);
+      if (lookahead == 'l') ADVANCE(351);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 360:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(302);
+      if (lookahead == 'l') ADVANCE(414);
+      if (lookahead == 'n') ADVANCE(260);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 361:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(306);
+      if (lookahead == 'm') ADVANCE(303);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 362:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(373);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 363:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(312);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 364:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(320);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 365:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(319);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 366:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(321);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 367:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'm') ADVANCE(420);
       if (lookahead == '#' ||
@@ -5997,97 +6041,196 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 363:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(380);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 364:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(306);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 365:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(310);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 366:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(377);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 367:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(316);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 368:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(421);
+      if (lookahead == 'm') ADVANCE(324);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 369:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(422);
+      if (lookahead == 'm') ADVANCE(323);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 370:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(268);
+      if (lookahead == 'm') ADVANCE(325);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 371:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(274);
+      if (lookahead == 'm') ADVANCE(424);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 372:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(168);
+      if (lookahead == 'm') ADVANCE(425);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 373:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(426);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 374:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(272);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 375:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(278);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 373:
+    case 376:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(169);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 377:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(87);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 374:
+    case 378:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(222);
+      if (lookahead == 'n') ADVANCE(226);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 375:
+    case 379:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(121);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 376:
+    case 380:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(90);
       if (lookahead == '#' ||
@@ -6096,9 +6239,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 377:
+    case 381:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(132);
       if (lookahead == '#' ||
@@ -6107,9 +6250,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 378:
+    case 382:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(134);
       if (lookahead == '#' ||
@@ -6118,318 +6261,219 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 379:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(170);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 380:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(283);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 381:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(270);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 382:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(300);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 383:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(436);
+      if (lookahead == 'n') ADVANCE(171);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 384:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(298);
+      if (lookahead == 'n') ADVANCE(287);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 385:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(236);
+      if (lookahead == 'n') ADVANCE(274);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 386:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(438);
+      if (lookahead == 'n') ADVANCE(304);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 387:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(450);
+      if (lookahead == 'n') ADVANCE(440);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 388:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(439);
+      if (lookahead == 'n') ADVANCE(302);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 389:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(447);
+      if (lookahead == 'n') ADVANCE(240);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 390:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(237);
+      if (lookahead == 'n') ADVANCE(442);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 391:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(261);
+      if (lookahead == 'n') ADVANCE(454);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 392:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(232);
-      if (lookahead == 'r') ADVANCE(471);
+      if (lookahead == 'n') ADVANCE(443);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 393:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(220);
+      if (lookahead == 'n') ADVANCE(451);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 394:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(285);
+      if (lookahead == 'n') ADVANCE(241);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 395:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(343);
+      if (lookahead == 'n') ADVANCE(265);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 396:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(358);
+      if (lookahead == 'o') ADVANCE(236);
+      if (lookahead == 'r') ADVANCE(475);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 397:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(351);
+      if (lookahead == 'o') ADVANCE(224);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 398:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(374);
+      if (lookahead == 'o') ADVANCE(289);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 399:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(273);
+      if (lookahead == 'o') ADVANCE(347);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 400:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(383);
+      if (lookahead == 'o') ADVANCE(362);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 401:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(348);
+      if (lookahead == 'o') ADVANCE(355);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 402:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(429);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 403:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(390);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 404:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(385);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 405:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(377);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 406:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(375);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 407:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(378);
       if (lookahead == '#' ||
@@ -6438,295 +6482,394 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 403:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(277);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 404:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(387);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 405:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(352);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 406:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(433);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 407:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(394);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 408:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(386);
+      if (lookahead == 'o') ADVANCE(389);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 409:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(388);
+      if (lookahead == 'o') ADVANCE(381);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 410:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(278);
+      if (lookahead == 'o') ADVANCE(379);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 411:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(367);
+      if (lookahead == 'o') ADVANCE(382);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 412:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(368);
+      if (lookahead == 'o') ADVANCE(390);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 413:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(369);
+      if (lookahead == 'o') ADVANCE(392);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 414:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(244);
+      if (lookahead == 'o') ADVANCE(282);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 415:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(417);
+      if (lookahead == 'o') ADVANCE(371);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 416:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(468);
+      if (lookahead == 'o') ADVANCE(372);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 417:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(349);
+      if (lookahead == 'o') ADVANCE(373);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 418:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'p') ADVANCE(248);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 419:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(431);
+      if (lookahead == 'p') ADVANCE(421);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 420:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(474);
+      if (lookahead == 'p') ADVANCE(472);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 421:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(475);
+      if (lookahead == 'p') ADVANCE(353);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 422:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(476);
+      if (lookahead == 'p') ADVANCE(252);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 423:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(473);
+      if (lookahead == 'p') ADVANCE(435);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 424:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(478);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 424:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(472);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 425:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(252);
+      if (lookahead == 'p') ADVANCE(479);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 426:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(401);
+      if (lookahead == 'p') ADVANCE(480);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 427:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(477);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 428:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(476);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 427:
+    case 429:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(256);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 430:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(405);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 431:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'r') ADVANCE(125);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 428:
+    case 432:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'r') ADVANCE(106);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 429:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(440);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 430:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(316);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 431:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(315);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 432:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(258);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 433:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(260);
+      if (lookahead == 'r') ADVANCE(444);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 434:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(320);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 434:
+    case 435:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(319);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 436:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(262);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 437:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(264);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 438:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(72);
       if (lookahead == '#' ||
@@ -6735,9 +6878,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 435:
+    case 439:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(93);
       if (lookahead == '#' ||
@@ -6746,9 +6889,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 436:
+    case 440:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(76);
       if (lookahead == '#' ||
@@ -6757,9 +6900,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 437:
+    case 441:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(74);
       if (lookahead == '#' ||
@@ -6768,9 +6911,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 438:
+    case 442:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(128);
       if (lookahead == '#' ||
@@ -6779,9 +6922,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 439:
+    case 443:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(130);
       if (lookahead == '#' ||
@@ -6790,218 +6933,64 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 440:
+    case 444:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 's') ADVANCE(135);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 441:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(442);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 442:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(402);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 443:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(322);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 444:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(251);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 445:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(332);
+      if (lookahead == 's') ADVANCE(446);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 446:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(123);
+      if (lookahead == 's') ADVANCE(406);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 447:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(104);
+      if (lookahead == 's') ADVANCE(326);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 448:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(328);
+      if (lookahead == 't') ADVANCE(255);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 449:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(254);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 450:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(231);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 451:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(453);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 452:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(247);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 453:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(308);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 454:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(311);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 455:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(257);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 456:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(334);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 457:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(340);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 458:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(335);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 459:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(336);
       if (lookahead == '#' ||
@@ -7010,20 +6999,119 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 450:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(123);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 451:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(104);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 452:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(332);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 453:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(258);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 454:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(235);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 455:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(457);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 456:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(251);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 457:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(312);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 458:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 459:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(261);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 460:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(337);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 461:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(338);
       if (lookahead == '#' ||
@@ -7032,7 +7120,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 461:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(344);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 462:
       ACCEPT_TOKEN(sym_name);
@@ -7043,174 +7142,218 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 463:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(264);
+      if (lookahead == 't') ADVANCE(340);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 464:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(265);
+      if (lookahead == 't') ADVANCE(341);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 465:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(266);
+      if (lookahead == 't') ADVANCE(342);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 466:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(267);
+      if (lookahead == 't') ADVANCE(343);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 467:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(362);
+      if (lookahead == 't') ADVANCE(268);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 468:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(463);
+      if (lookahead == 't') ADVANCE(269);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 469:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(359);
+      if (lookahead == 't') ADVANCE(270);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 470:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(353);
+      if (lookahead == 't') ADVANCE(271);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 471:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(309);
+      if (lookahead == 'u') ADVANCE(366);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 472:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(297);
+      if (lookahead == 'u') ADVANCE(467);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 473:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(303);
+      if (lookahead == 'u') ADVANCE(363);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 474:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(464);
+      if (lookahead == 'u') ADVANCE(357);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 475:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(465);
+      if (lookahead == 'u') ADVANCE(313);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 476:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(466);
+      if (lookahead == 'u') ADVANCE(301);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      END_STATE();
+    case 477:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(307);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
-    case 477:
+    case 478:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(468);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 479:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(469);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 480:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(470);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      END_STATE();
+    case 481:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'y') ADVANCE(119);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
+          lookahead == '_') ADVANCE(486);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
-    case 478:
+    case 482:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'y') ADVANCE(118);
       if (lookahead == '#' ||
@@ -7219,519 +7362,483 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 479:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(165);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      END_STATE();
-    case 480:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(167);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
-      END_STATE();
-    case 481:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(482);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(481);
-      END_STATE();
-    case 482:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(482);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 483:
       ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(483);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(486);
       END_STATE();
     case 484:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '(') ADVANCE(112);
-      if (lookahead == 'f') ADVANCE(485);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(168);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 485:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '1') ADVANCE(486);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          lookahead == '_') ADVANCE(486);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
       END_STATE();
     case 486:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '6') ADVANCE(489);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
       END_STATE();
     case 487:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(48);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(487);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(503);
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(487);
       END_STATE();
     case 488:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '(') ADVANCE(112);
+      if (lookahead == 'f') ADVANCE(489);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(503);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 489:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '1') ADVANCE(490);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 490:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'a') ADVANCE(499);
+      if (lookahead == '6') ADVANCE(493);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 491:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'd') ADVANCE(489);
+      if (lookahead == '[') ADVANCE(50);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(491);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(492);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          lookahead == '_') ADVANCE(507);
       END_STATE();
     case 492:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(491);
+      if (lookahead == '[') ADVANCE(50);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          lookahead == '_') ADVANCE(507);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(492);
       END_STATE();
     case 493:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(489);
+      if (lookahead == '[') ADVANCE(50);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 494:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(496);
+      if (lookahead == 'a') ADVANCE(503);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 495:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'k') ADVANCE(494);
+      if (lookahead == 'd') ADVANCE(493);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 496:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'n') ADVANCE(489);
+      if (lookahead == 'e') ADVANCE(495);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 497:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'o') ADVANCE(495);
+      if (lookahead == 'e') ADVANCE(493);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 498:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'p') ADVANCE(490);
+      if (lookahead == 'e') ADVANCE(500);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 499:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'q') ADVANCE(501);
+      if (lookahead == 'k') ADVANCE(498);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 500:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'r') ADVANCE(492);
+      if (lookahead == 'n') ADVANCE(493);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 501:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'u') ADVANCE(493);
+      if (lookahead == 'o') ADVANCE(499);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
     case 502:
       ACCEPT_TOKEN(sym__operand_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(487);
+      if (lookahead == 'p') ADVANCE(494);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+      END_STATE();
+    case 503:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'q') ADVANCE(505);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+      END_STATE();
+    case 504:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'r') ADVANCE(496);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+      END_STATE();
+    case 505:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'u') ADVANCE(497);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+      END_STATE();
+    case 506:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(491);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
-    case 503:
+    case 507:
       ACCEPT_TOKEN(sym__operand_name);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(503);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
       END_STATE();
-    case 504:
+    case 508:
       ACCEPT_TOKEN(sym__operand_name);
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(504);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(508);
       END_STATE();
-    case 505:
+    case 509:
       ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(505);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(509);
       END_STATE();
-    case 506:
+    case 510:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(507);
-      if (lookahead == '/') ADVANCE(509);
+      if (lookahead == '*') ADVANCE(511);
+      if (lookahead == '/') ADVANCE(513);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(510);
+          lookahead != 0x212a) ADVANCE(514);
       END_STATE();
-    case 507:
+    case 511:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(508);
+      if (lookahead == '*') ADVANCE(512);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == ',') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(507);
+          lookahead != 0x212a) ADVANCE(511);
       END_STATE();
-    case 508:
+    case 512:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '/') ADVANCE(510);
+      if (lookahead == '/') ADVANCE(514);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(510);
+          lookahead != 0x212a) ADVANCE(514);
       END_STATE();
-    case 509:
+    case 513:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
-          lookahead == ',') ADVANCE(753);
+          lookahead == ',') ADVANCE(757);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(509);
+          lookahead != 0x212a) ADVANCE(513);
       END_STATE();
-    case 510:
+    case 514:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(510);
-      END_STATE();
-    case 511:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(521);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 512:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(516);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 513:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(518);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 514:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(520);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          lookahead != 0x212a) ADVANCE(514);
       END_STATE();
     case 515:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(525);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 516:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(520);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 517:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(522);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 518:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 'e') ADVANCE(524);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 516:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(515);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 517:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(522);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
-      END_STATE();
-    case 518:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(523);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
     case 519:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(517);
+      if (lookahead == 'e') ADVANCE(528);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
     case 520:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'm') ADVANCE(519);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 521:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(526);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 522:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(527);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 523:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'o') ADVANCE(521);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      END_STATE();
+    case 524:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 'r') ADVANCE(107);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 521:
+    case 525:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(512);
+      if (lookahead == 'r') ADVANCE(516);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 522:
+    case 526:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(525);
+      if (lookahead == 's') ADVANCE(529);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 523:
+    case 527:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 't') ADVANCE(105);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 524:
+    case 528:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(514);
+      if (lookahead == 't') ADVANCE(518);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 525:
+    case 529:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(513);
+      if (lookahead == 't') ADVANCE(517);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 526:
+    case 530:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(526);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
       END_STATE();
-    case 527:
+    case 531:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-') ADVANCE(673);
+      if (lookahead == '-') ADVANCE(677);
       if (lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 528:
+    case 532:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(568);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 533:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(601);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 534:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '_') ADVANCE(564);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 529:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(597);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 530:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(560);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 531:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(603);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 532:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(543);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 533:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(623);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 534:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(647);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 535:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(605);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 536:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '_') ADVANCE(607);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 537:
+    case 536:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(609);
+      if (lookahead == '_') ADVANCE(547);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 537:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(627);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 538:
       ACCEPT_TOKEN(sym_key);
@@ -7740,57 +7847,93 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 539:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(567);
+      if (lookahead == '_') ADVANCE(609);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 540:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(568);
+      if (lookahead == '_') ADVANCE(611);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 541:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(569);
+      if (lookahead == '_') ADVANCE(613);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 542:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(621);
-      if (lookahead == 'o') ADVANCE(635);
+      if (lookahead == '_') ADVANCE(655);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 543:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(672);
+      if (lookahead == '_') ADVANCE(571);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 544:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(572);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 545:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(573);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 546:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(625);
+      if (lookahead == 'o') ADVANCE(639);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 544:
+    case 547:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(676);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 548:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(114);
       if (lookahead == '-' ||
@@ -7798,139 +7941,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 545:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(577);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 546:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(615);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 547:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(636);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 548:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(692);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 549:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(627);
+      if (lookahead == 'a') ADVANCE(581);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 550:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(695);
+      if (lookahead == 'a') ADVANCE(619);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 551:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(682);
+      if (lookahead == 'a') ADVANCE(640);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 552:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(698);
+      if (lookahead == 'a') ADVANCE(696);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 553:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(699);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 554:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(700);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 555:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(701);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 556:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(703);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 557:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(630);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 558:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(631);
       if (lookahead == '-' ||
@@ -7938,142 +7991,232 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 554:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(699);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 555:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(686);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 556:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(702);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 557:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(703);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 558:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(704);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 559:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(598);
+      if (lookahead == 'a') ADVANCE(705);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 560:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(655);
+      if (lookahead == 'a') ADVANCE(707);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 561:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(548);
-      if (lookahead == 'e') ADVANCE(618);
+      if (lookahead == 'a') ADVANCE(634);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 562:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(690);
+      if (lookahead == 'a') ADVANCE(635);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 563:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(584);
+      if (lookahead == 'c') ADVANCE(602);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 564:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(667);
-      if (lookahead == 'l') ADVANCE(613);
+      if (lookahead == 'c') ADVANCE(659);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 565:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(702);
+      if (lookahead == 'c') ADVANCE(552);
+      if (lookahead == 'e') ADVANCE(622);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 566:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(556);
+      if (lookahead == 'c') ADVANCE(694);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 567:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(668);
+      if (lookahead == 'c') ADVANCE(588);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 568:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(669);
+      if (lookahead == 'c') ADVANCE(671);
+      if (lookahead == 'l') ADVANCE(617);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 569:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(670);
+      if (lookahead == 'c') ADVANCE(706);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 570:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(714);
+      if (lookahead == 'c') ADVANCE(560);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 571:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(600);
-      if (lookahead == 't') ADVANCE(678);
+      if (lookahead == 'c') ADVANCE(672);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 572:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(673);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 573:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(674);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 574:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(718);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 575:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(604);
+      if (lookahead == 't') ADVANCE(682);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 576:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'd') ADVANCE(78);
       if (lookahead == '-' ||
@@ -8081,9 +8224,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 573:
+    case 577:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'd') ADVANCE(81);
       if (lookahead == '-' ||
@@ -8091,9 +8234,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 574:
+    case 578:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'd') ADVANCE(96);
       if (lookahead == '-' ||
@@ -8101,9 +8244,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 575:
+    case 579:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'd') ADVANCE(94);
       if (lookahead == '-' ||
@@ -8111,59 +8254,59 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 576:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(528);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 577:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(550);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 578:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(590);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 579:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(541);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 580:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(693);
+      if (lookahead == 'd') ADVANCE(532);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 581:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(554);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 582:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(594);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 583:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(545);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 584:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(697);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 585:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(84);
       if (lookahead == '-' ||
@@ -8171,9 +8314,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 582:
+    case 586:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(85);
       if (lookahead == '-' ||
@@ -8181,70 +8324,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 583:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(530);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 584:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(687);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 585:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(562);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 586:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(679);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 587:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(579);
-      if (lookahead == 's') ADVANCE(116);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 588:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(578);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 589:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(534);
       if (lookahead == '-' ||
@@ -8252,49 +8334,80 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 588:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(691);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 589:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(566);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 590:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(563);
+      if (lookahead == 'e') ADVANCE(683);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 591:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(531);
+      if (lookahead == 'e') ADVANCE(583);
+      if (lookahead == 's') ADVANCE(116);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 592:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(533);
+      if (lookahead == 'e') ADVANCE(582);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 593:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(645);
+      if (lookahead == 'e') ADVANCE(538);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 594:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(567);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 595:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(535);
       if (lookahead == '-' ||
@@ -8302,19 +8415,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 595:
+    case 596:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(536);
+      if (lookahead == 'e') ADVANCE(537);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 596:
+    case 597:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(649);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 598:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(539);
       if (lookahead == '-' ||
@@ -8322,59 +8445,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 597:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'f') ADVANCE(683);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 598:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'h') ADVANCE(540);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 599:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(656);
+      if (lookahead == 'e') ADVANCE(540);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 600:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(691);
+      if (lookahead == 'e') ADVANCE(543);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 601:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(657);
+      if (lookahead == 'f') ADVANCE(687);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 602:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'h') ADVANCE(544);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 603:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(660);
       if (lookahead == '-' ||
@@ -8382,37 +8495,27 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 603:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(572);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 604:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(662);
+      if (lookahead == 'i') ADVANCE(695);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 605:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(573);
+      if (lookahead == 'i') ADVANCE(661);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 606:
       ACCEPT_TOKEN(sym_key);
@@ -8422,80 +8525,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 607:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(574);
+      if (lookahead == 'i') ADVANCE(576);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 608:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(622);
-      if (lookahead == 'u') ADVANCE(649);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 609:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(575);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 610:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(624);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 611:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(665);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 612:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(646);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 613:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(648);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 614:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(666);
       if (lookahead == '-' ||
@@ -8503,77 +8545,138 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 609:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(577);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 610:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(668);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 611:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(578);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 612:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(626);
+      if (lookahead == 'u') ADVANCE(653);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 613:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(579);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 614:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(628);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 615:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(689);
+      if (lookahead == 'i') ADVANCE(669);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 616:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(587);
+      if (lookahead == 'i') ADVANCE(650);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 617:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(527);
+      if (lookahead == 'i') ADVANCE(652);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 618:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(585);
+      if (lookahead == 'i') ADVANCE(670);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 619:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(715);
+      if (lookahead == 'l') ADVANCE(693);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 620:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(707);
+      if (lookahead == 'l') ADVANCE(591);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 621:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(616);
+      if (lookahead == 'l') ADVANCE(531);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 622:
       ACCEPT_TOKEN(sym_key);
@@ -8583,87 +8686,87 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 623:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(661);
+      if (lookahead == 'l') ADVANCE(719);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 624:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(592);
+      if (lookahead == 'l') ADVANCE(711);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 625:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(709);
+      if (lookahead == 'l') ADVANCE(620);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 626:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(671);
+      if (lookahead == 'l') ADVANCE(593);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 627:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(591);
+      if (lookahead == 'l') ADVANCE(665);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 628:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(640);
+      if (lookahead == 'l') ADVANCE(596);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 629:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(641);
+      if (lookahead == 'l') ADVANCE(713);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 630:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(594);
+      if (lookahead == 'm') ADVANCE(675);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 631:
       ACCEPT_TOKEN(sym_key);
@@ -8673,59 +8776,99 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 632:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(675);
+      if (lookahead == 'm') ADVANCE(644);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 633:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(676);
+      if (lookahead == 'm') ADVANCE(645);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 634:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(677);
+      if (lookahead == 'm') ADVANCE(598);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 635:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(571);
+      if (lookahead == 'm') ADVANCE(599);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 636:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(559);
+      if (lookahead == 'm') ADVANCE(679);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 637:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(680);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 638:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(681);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 639:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(575);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 640:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(563);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 641:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(122);
       if (lookahead == '-' ||
@@ -8733,9 +8876,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 638:
+    case 642:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(131);
       if (lookahead == '-' ||
@@ -8743,9 +8886,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 639:
+    case 643:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(133);
       if (lookahead == '-' ||
@@ -8753,9 +8896,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 640:
+    case 644:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(88);
       if (lookahead == '-' ||
@@ -8763,9 +8906,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 641:
+    case 645:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(89);
       if (lookahead == '-' ||
@@ -8773,211 +8916,161 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 642:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(684);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 643:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(576);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 644:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(685);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 645:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(696);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 646:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(581);
+      if (lookahead == 'n') ADVANCE(688);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 647:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(549);
+      if (lookahead == 'n') ADVANCE(580);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 648:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(582);
+      if (lookahead == 'n') ADVANCE(689);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 649:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(565);
+      if (lookahead == 'n') ADVANCE(700);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 650:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(537);
+      if (lookahead == 'n') ADVANCE(585);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 651:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(557);
+      if (lookahead == 'n') ADVANCE(553);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 652:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(538);
+      if (lookahead == 'n') ADVANCE(586);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 653:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(570);
-      if (lookahead == 'r') ADVANCE(547);
+      if (lookahead == 'n') ADVANCE(569);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 654:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(532);
-      if (lookahead == 'r') ADVANCE(708);
+      if (lookahead == 'n') ADVANCE(541);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 655:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(626);
+      if (lookahead == 'n') ADVANCE(561);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 656:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(637);
+      if (lookahead == 'n') ADVANCE(542);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 657:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(638);
+      if (lookahead == 'o') ADVANCE(574);
+      if (lookahead == 'r') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 658:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(681);
+      if (lookahead == 'o') ADVANCE(536);
+      if (lookahead == 'r') ADVANCE(712);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 659:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(617);
+      if (lookahead == 'o') ADVANCE(630);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 660:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(639);
+      if (lookahead == 'o') ADVANCE(641);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 661:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(566);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 662:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'o') ADVANCE(642);
       if (lookahead == '-' ||
@@ -8985,169 +9078,219 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 662:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 663:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(620);
+      if (lookahead == 'o') ADVANCE(621);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 664:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(644);
+      if (lookahead == 'o') ADVANCE(643);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 665:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(652);
+      if (lookahead == 'o') ADVANCE(570);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 666:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(650);
+      if (lookahead == 'o') ADVANCE(646);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 667:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(625);
+      if (lookahead == 'o') ADVANCE(624);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 668:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(632);
+      if (lookahead == 'o') ADVANCE(648);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 669:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(633);
+      if (lookahead == 'o') ADVANCE(656);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 670:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(634);
+      if (lookahead == 'o') ADVANCE(654);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 671:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(710);
+      if (lookahead == 'o') ADVANCE(629);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 672:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(674);
+      if (lookahead == 'o') ADVANCE(636);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 673:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(680);
+      if (lookahead == 'o') ADVANCE(637);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 674:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(619);
+      if (lookahead == 'o') ADVANCE(638);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 675:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(711);
+      if (lookahead == 'p') ADVANCE(714);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 676:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(712);
+      if (lookahead == 'p') ADVANCE(678);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 677:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(713);
+      if (lookahead == 'p') ADVANCE(684);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 678:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(659);
+      if (lookahead == 'p') ADVANCE(623);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 679:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(715);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(716);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(717);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 682:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(663);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 683:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'r') ADVANCE(126);
       if (lookahead == '-' ||
@@ -9155,49 +9298,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 680:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(588);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 681:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(686);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 682:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(593);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 683:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(558);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 684:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(592);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 685:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(690);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 686:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(597);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 687:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(562);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 688:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 's') ADVANCE(127);
       if (lookahead == '-' ||
@@ -9205,9 +9348,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 685:
+    case 689:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 's') ADVANCE(129);
       if (lookahead == '-' ||
@@ -9215,9 +9358,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 686:
+    case 690:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 's') ADVANCE(136);
       if (lookahead == '-' ||
@@ -9225,39 +9368,39 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 687:
+    case 691:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(688);
+      if (lookahead == 's') ADVANCE(692);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 688:
+    case 692:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(658);
+      if (lookahead == 's') ADVANCE(662);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 689:
+    case 693:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(596);
+      if (lookahead == 's') ADVANCE(600);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 690:
+    case 694:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(124);
       if (lookahead == '-' ||
@@ -9265,109 +9408,89 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 691:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(599);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 692:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(694);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 693:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(545);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 694:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(586);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 695:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(544);
+      if (lookahead == 't') ADVANCE(603);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 696:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(529);
+      if (lookahead == 't') ADVANCE(698);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 697:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(552);
+      if (lookahead == 't') ADVANCE(549);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 698:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(601);
+      if (lookahead == 't') ADVANCE(590);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 699:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(602);
+      if (lookahead == 't') ADVANCE(548);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 700:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(604);
+      if (lookahead == 't') ADVANCE(533);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 701:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(556);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 702:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(605);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 703:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(606);
       if (lookahead == '-' ||
@@ -9375,129 +9498,149 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 702:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(611);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 703:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(614);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 704:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(553);
+      if (lookahead == 't') ADVANCE(608);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 705:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(554);
+      if (lookahead == 't') ADVANCE(610);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 706:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(555);
+      if (lookahead == 't') ADVANCE(615);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 707:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(628);
+      if (lookahead == 't') ADVANCE(618);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 708:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(583);
+      if (lookahead == 't') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 709:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(629);
+      if (lookahead == 't') ADVANCE(558);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 710:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(697);
+      if (lookahead == 't') ADVANCE(559);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 711:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(704);
+      if (lookahead == 'u') ADVANCE(632);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 712:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(705);
+      if (lookahead == 'u') ADVANCE(587);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 713:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(706);
+      if (lookahead == 'u') ADVANCE(633);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 714:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(701);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 715:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(708);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 716:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(709);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 717:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(710);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      END_STATE();
+    case 718:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'y') ADVANCE(120);
       if (lookahead == '-' ||
@@ -9505,9 +9648,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 715:
+    case 719:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'y') ADVANCE(117);
       if (lookahead == '-' ||
@@ -9515,58 +9658,58 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
-    case 716:
+    case 720:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(716);
-      END_STATE();
-    case 717:
-      ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(717);
-      END_STATE();
-    case 718:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(719);
-      if (lookahead == '/') ADVANCE(722);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
-      END_STATE();
-    case 719:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(720);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '(' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == '=' ||
-          lookahead == '[' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(32);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(719);
-      END_STATE();
-    case 720:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(723);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
       END_STATE();
     case 721:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(140);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
+      ACCEPT_TOKEN(sym_integer);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
       END_STATE();
     case 722:
       ACCEPT_TOKEN(sym_word);
+      if (lookahead == '*') ADVANCE(723);
+      if (lookahead == '/') ADVANCE(726);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
+      END_STATE();
+    case 723:
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '*') ADVANCE(724);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '(' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == '[' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(723);
+      END_STATE();
+    case 724:
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '/') ADVANCE(727);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
+      END_STATE();
+    case 725:
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '=') ADVANCE(141);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
+      END_STATE();
+    case 726:
+      ACCEPT_TOKEN(sym_word);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
@@ -9579,117 +9722,83 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(753);
+          lookahead == '}') ADVANCE(757);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(722);
-      END_STATE();
-    case 723:
-      ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(723);
-      END_STATE();
-    case 724:
-      ACCEPT_TOKEN(sym_string);
-      END_STATE();
-    case 725:
-      ACCEPT_TOKEN(sym__string);
-      END_STATE();
-    case 726:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '*') ADVANCE(731);
-      if (lookahead == '/') ADVANCE(733);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+          lookahead != 0x212a) ADVANCE(726);
       END_STATE();
     case 727:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(728);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      ACCEPT_TOKEN(sym_word);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
       END_STATE();
     case 728:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(728);
+      ACCEPT_TOKEN(sym_string);
       END_STATE();
     case 729:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '(') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(734);
       if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(46);
-      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(728);
+      if (lookahead == '[') ADVANCE(5);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(730);
       END_STATE();
     case 730:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(2);
-      if (lookahead == '*') ADVANCE(727);
-      if (lookahead == '<') ADVANCE(730);
-      if (lookahead == '[') ADVANCE(4);
+      if (lookahead == '(') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(734);
+      if (lookahead == '<') ADVANCE(729);
+      if (lookahead == '[') ADVANCE(5);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
           lookahead == '%' ||
           lookahead == ')' ||
           lookahead == ',' ||
+          lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(731);
+          lookahead != 0x212a) ADVANCE(730);
       END_STATE();
     case 731:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(2);
-      if (lookahead == '*') ADVANCE(727);
-      if (lookahead == '<') ADVANCE(730);
-      if (lookahead == '[') ADVANCE(4);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
+      if (lookahead == '(') ADVANCE(751);
+      if (lookahead == '<') ADVANCE(731);
+      if (lookahead == '[') ADVANCE(755);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
           lookahead == '%' ||
           lookahead == ')' ||
           lookahead == ',' ||
-          lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(32);
+          lookahead == '}') ADVANCE(757);
       if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(731);
+          lookahead != 0x212a) ADVANCE(732);
       END_STATE();
     case 732:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(747);
-      if (lookahead == '<') ADVANCE(732);
-      if (lookahead == '[') ADVANCE(751);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(753);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(733);
-      END_STATE();
-    case 733:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(747);
-      if (lookahead == '<') ADVANCE(732);
-      if (lookahead == '[') ADVANCE(751);
+      if (lookahead == '(') ADVANCE(751);
+      if (lookahead == '<') ADVANCE(731);
+      if (lookahead == '[') ADVANCE(755);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
@@ -9700,27 +9809,58 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(753);
+          lookahead == '}') ADVANCE(757);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(733);
+          lookahead != 0x212a) ADVANCE(732);
+      END_STATE();
+    case 733:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '*') ADVANCE(730);
+      if (lookahead == '/') ADVANCE(732);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 734:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(735);
-      if (lookahead == '/') ADVANCE(737);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(51);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(735);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
       END_STATE();
     case 735:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 736:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(736);
+      if (lookahead == '[') ADVANCE(45);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(735);
+      END_STATE();
+    case 737:
       ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(736);
+      if (lookahead == '*') ADVANCE(738);
+      if (lookahead == '/') ADVANCE(756);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(34);
+          lookahead == ' ') ADVANCE(53);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+      END_STATE();
+    case 738:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(739);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(30);
       if (lookahead == '\n' ||
           lookahead == '"' ||
           lookahead == '%' ||
@@ -9728,135 +9868,102 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(735);
-      END_STATE();
-    case 736:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '/') ADVANCE(738);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(51);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
-      END_STATE();
-    case 737:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(753);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(752);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(737);
-      END_STATE();
-    case 738:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(51);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(738);
+          lookahead != 0x212a) ADVANCE(738);
       END_STATE();
     case 739:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(743);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(53);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
       END_STATE();
     case 740:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(23);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(19);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '=') ADVANCE(141);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(53);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
       END_STATE();
     case 741:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '>') ADVANCE(98);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(53);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+      END_STATE();
+    case 742:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(53);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+      END_STATE();
+    case 743:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      END_STATE();
+    case 744:
       ACCEPT_TOKEN(aux_sym_comment_token1);
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(728);
+      if (lookahead == ')') ADVANCE(735);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
-    case 742:
+    case 745:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '(') ADVANCE(19);
+      if (lookahead == '(') ADVANCE(25);
       if (lookahead == ')') ADVANCE(21);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(23);
       END_STATE();
-    case 743:
+    case 746:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ')') ADVANCE(19);
+      if (lookahead == '(') ADVANCE(29);
+      if (lookahead == ')') ADVANCE(23);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(25);
+      END_STATE();
+    case 747:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == ')') ADVANCE(25);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
           lookahead != ')' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(28);
+          lookahead != 0x212a) ADVANCE(29);
       END_STATE();
-    case 744:
+    case 748:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '[') ADVANCE(47);
-      if (lookahead == ']') ADVANCE(728);
+      if (lookahead == '[') ADVANCE(49);
+      if (lookahead == ']') ADVANCE(735);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(46);
+          lookahead != 0x212a) ADVANCE(45);
       END_STATE();
-    case 745:
+    case 749:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ']') ADVANCE(46);
+      if (lookahead == ']') ADVANCE(45);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(47);
-      END_STATE();
-    case 746:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(753);
-      if (lookahead == ')') ADVANCE(749);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(746);
-      END_STATE();
-    case 747:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(748);
-      if (lookahead == ')') ADVANCE(733);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(747);
-      END_STATE();
-    case 748:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(749);
-      if (lookahead == ')') ADVANCE(747);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(748);
-      END_STATE();
-    case 749:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(746);
-      if (lookahead == ')') ADVANCE(748);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(749);
+          lookahead != 0x212a) ADVANCE(49);
       END_STATE();
     case 750:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(753);
-      if (lookahead == ']') ADVANCE(751);
+      if (lookahead == '(') ADVANCE(757);
+      if (lookahead == ')') ADVANCE(753);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -9864,8 +9971,8 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 751:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(750);
-      if (lookahead == ']') ADVANCE(733);
+      if (lookahead == '(') ADVANCE(752);
+      if (lookahead == ')') ADVANCE(732);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -9873,24 +9980,60 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 752:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(753);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(752);
+      if (lookahead == '(') ADVANCE(753);
+      if (lookahead == ')') ADVANCE(751);
       if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(737);
+          lookahead != 0x212a) ADVANCE(752);
       END_STATE();
     case 753:
       ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(750);
+      if (lookahead == ')') ADVANCE(752);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(753);
+      END_STATE();
+    case 754:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(757);
+      if (lookahead == ']') ADVANCE(755);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(754);
+      END_STATE();
+    case 755:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(754);
+      if (lookahead == ']') ADVANCE(732);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(755);
+      END_STATE();
+    case 756:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(757);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(756);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(756);
+      END_STATE();
+    case 757:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(757);
       END_STATE();
     default:
       return false;
@@ -9899,493 +10042,548 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
 
 static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [0] = {.lex_state = 0},
-  [1] = {.lex_state = 63},
-  [2] = {.lex_state = 16},
-  [3] = {.lex_state = 16},
-  [4] = {.lex_state = 62},
-  [5] = {.lex_state = 59},
-  [6] = {.lex_state = 59},
-  [7] = {.lex_state = 62},
-  [8] = {.lex_state = 66},
-  [9] = {.lex_state = 65},
-  [10] = {.lex_state = 66},
-  [11] = {.lex_state = 62},
-  [12] = {.lex_state = 62},
-  [13] = {.lex_state = 62},
-  [14] = {.lex_state = 62},
-  [15] = {.lex_state = 66},
-  [16] = {.lex_state = 65},
-  [17] = {.lex_state = 65},
-  [18] = {.lex_state = 62},
-  [19] = {.lex_state = 62},
-  [20] = {.lex_state = 62},
-  [21] = {.lex_state = 62},
-  [22] = {.lex_state = 66},
-  [23] = {.lex_state = 62},
-  [24] = {.lex_state = 62},
-  [25] = {.lex_state = 62},
-  [26] = {.lex_state = 62},
-  [27] = {.lex_state = 62},
-  [28] = {.lex_state = 65},
-  [29] = {.lex_state = 62},
-  [30] = {.lex_state = 62},
-  [31] = {.lex_state = 62},
-  [32] = {.lex_state = 62},
-  [33] = {.lex_state = 62},
-  [34] = {.lex_state = 62},
-  [35] = {.lex_state = 65},
-  [36] = {.lex_state = 65},
-  [37] = {.lex_state = 65},
-  [38] = {.lex_state = 65},
-  [39] = {.lex_state = 59},
-  [40] = {.lex_state = 65},
-  [41] = {.lex_state = 62},
-  [42] = {.lex_state = 62},
-  [43] = {.lex_state = 59},
-  [44] = {.lex_state = 62},
-  [45] = {.lex_state = 59},
-  [46] = {.lex_state = 62},
-  [47] = {.lex_state = 59},
-  [48] = {.lex_state = 65},
-  [49] = {.lex_state = 62},
-  [50] = {.lex_state = 62},
-  [51] = {.lex_state = 65},
-  [52] = {.lex_state = 65},
-  [53] = {.lex_state = 65},
-  [54] = {.lex_state = 65},
-  [55] = {.lex_state = 65},
-  [56] = {.lex_state = 65},
-  [57] = {.lex_state = 65},
-  [58] = {.lex_state = 65},
-  [59] = {.lex_state = 62},
-  [60] = {.lex_state = 65},
-  [61] = {.lex_state = 65},
-  [62] = {.lex_state = 65},
-  [63] = {.lex_state = 65},
-  [64] = {.lex_state = 65},
-  [65] = {.lex_state = 65},
-  [66] = {.lex_state = 65},
-  [67] = {.lex_state = 65},
-  [68] = {.lex_state = 65},
-  [69] = {.lex_state = 65},
-  [70] = {.lex_state = 65},
-  [71] = {.lex_state = 65},
+  [1] = {.lex_state = 64},
+  [2] = {.lex_state = 15},
+  [3] = {.lex_state = 15},
+  [4] = {.lex_state = 66},
+  [5] = {.lex_state = 66},
+  [6] = {.lex_state = 66},
+  [7] = {.lex_state = 60},
+  [8] = {.lex_state = 60},
+  [9] = {.lex_state = 63},
+  [10] = {.lex_state = 63},
+  [11] = {.lex_state = 10},
+  [12] = {.lex_state = 10},
+  [13] = {.lex_state = 63},
+  [14] = {.lex_state = 63},
+  [15] = {.lex_state = 63},
+  [16] = {.lex_state = 63},
+  [17] = {.lex_state = 60},
+  [18] = {.lex_state = 10},
+  [19] = {.lex_state = 10},
+  [20] = {.lex_state = 63},
+  [21] = {.lex_state = 63},
+  [22] = {.lex_state = 63},
+  [23] = {.lex_state = 60},
+  [24] = {.lex_state = 60},
+  [25] = {.lex_state = 60},
+  [26] = {.lex_state = 63},
+  [27] = {.lex_state = 63},
+  [28] = {.lex_state = 63},
+  [29] = {.lex_state = 63},
+  [30] = {.lex_state = 63},
+  [31] = {.lex_state = 63},
+  [32] = {.lex_state = 63},
+  [33] = {.lex_state = 63},
+  [34] = {.lex_state = 63},
+  [35] = {.lex_state = 63},
+  [36] = {.lex_state = 63},
+  [37] = {.lex_state = 63},
+  [38] = {.lex_state = 10},
+  [39] = {.lex_state = 10},
+  [40] = {.lex_state = 10},
+  [41] = {.lex_state = 10},
+  [42] = {.lex_state = 63},
+  [43] = {.lex_state = 10},
+  [44] = {.lex_state = 10},
+  [45] = {.lex_state = 10},
+  [46] = {.lex_state = 10},
+  [47] = {.lex_state = 10},
+  [48] = {.lex_state = 10},
+  [49] = {.lex_state = 10},
+  [50] = {.lex_state = 10},
+  [51] = {.lex_state = 10},
+  [52] = {.lex_state = 63},
+  [53] = {.lex_state = 63},
+  [54] = {.lex_state = 63},
+  [55] = {.lex_state = 63},
+  [56] = {.lex_state = 63},
+  [57] = {.lex_state = 10},
+  [58] = {.lex_state = 10},
+  [59] = {.lex_state = 10},
+  [60] = {.lex_state = 10},
+  [61] = {.lex_state = 10},
+  [62] = {.lex_state = 63},
+  [63] = {.lex_state = 10},
+  [64] = {.lex_state = 10},
+  [65] = {.lex_state = 10},
+  [66] = {.lex_state = 66},
+  [67] = {.lex_state = 10},
+  [68] = {.lex_state = 61},
+  [69] = {.lex_state = 66},
+  [70] = {.lex_state = 66},
+  [71] = {.lex_state = 66},
   [72] = {.lex_state = 66},
-  [73] = {.lex_state = 66},
+  [73] = {.lex_state = 61},
   [74] = {.lex_state = 66},
   [75] = {.lex_state = 66},
   [76] = {.lex_state = 66},
-  [77] = {.lex_state = 60},
-  [78] = {.lex_state = 66},
-  [79] = {.lex_state = 60},
-  [80] = {.lex_state = 60},
-  [81] = {.lex_state = 60},
-  [82] = {.lex_state = 60},
-  [83] = {.lex_state = 66},
-  [84] = {.lex_state = 12},
-  [85] = {.lex_state = 60},
-  [86] = {.lex_state = 60},
-  [87] = {.lex_state = 60},
-  [88] = {.lex_state = 62},
-  [89] = {.lex_state = 60},
-  [90] = {.lex_state = 35},
-  [91] = {.lex_state = 62},
-  [92] = {.lex_state = 62},
-  [93] = {.lex_state = 62},
-  [94] = {.lex_state = 66},
-  [95] = {.lex_state = 66},
-  [96] = {.lex_state = 60},
-  [97] = {.lex_state = 66},
-  [98] = {.lex_state = 35},
+  [77] = {.lex_state = 66},
+  [78] = {.lex_state = 61},
+  [79] = {.lex_state = 61},
+  [80] = {.lex_state = 61},
+  [81] = {.lex_state = 10},
+  [82] = {.lex_state = 10},
+  [83] = {.lex_state = 10},
+  [84] = {.lex_state = 10},
+  [85] = {.lex_state = 10},
+  [86] = {.lex_state = 10},
+  [87] = {.lex_state = 10},
+  [88] = {.lex_state = 10},
+  [89] = {.lex_state = 66},
+  [90] = {.lex_state = 61},
+  [91] = {.lex_state = 61},
+  [92] = {.lex_state = 66},
+  [93] = {.lex_state = 66},
+  [94] = {.lex_state = 61},
+  [95] = {.lex_state = 61},
+  [96] = {.lex_state = 61},
+  [97] = {.lex_state = 61},
+  [98] = {.lex_state = 61},
   [99] = {.lex_state = 66},
-  [100] = {.lex_state = 66},
-  [101] = {.lex_state = 35},
-  [102] = {.lex_state = 60},
-  [103] = {.lex_state = 60},
-  [104] = {.lex_state = 60},
-  [105] = {.lex_state = 60},
-  [106] = {.lex_state = 60},
+  [100] = {.lex_state = 35},
+  [101] = {.lex_state = 61},
+  [102] = {.lex_state = 66},
+  [103] = {.lex_state = 66},
+  [104] = {.lex_state = 61},
+  [105] = {.lex_state = 11},
+  [106] = {.lex_state = 63},
   [107] = {.lex_state = 66},
-  [108] = {.lex_state = 60},
-  [109] = {.lex_state = 15},
-  [110] = {.lex_state = 66},
-  [111] = {.lex_state = 60},
-  [112] = {.lex_state = 12},
-  [113] = {.lex_state = 66},
-  [114] = {.lex_state = 66},
-  [115] = {.lex_state = 60},
-  [116] = {.lex_state = 60},
-  [117] = {.lex_state = 60},
-  [118] = {.lex_state = 66},
+  [108] = {.lex_state = 61},
+  [109] = {.lex_state = 61},
+  [110] = {.lex_state = 63},
+  [111] = {.lex_state = 63},
+  [112] = {.lex_state = 63},
+  [113] = {.lex_state = 61},
+  [114] = {.lex_state = 61},
+  [115] = {.lex_state = 61},
+  [116] = {.lex_state = 61},
+  [117] = {.lex_state = 35},
+  [118] = {.lex_state = 61},
   [119] = {.lex_state = 66},
-  [120] = {.lex_state = 60},
+  [120] = {.lex_state = 61},
   [121] = {.lex_state = 66},
-  [122] = {.lex_state = 60},
-  [123] = {.lex_state = 60},
+  [122] = {.lex_state = 66},
+  [123] = {.lex_state = 35},
   [124] = {.lex_state = 66},
-  [125] = {.lex_state = 6},
-  [126] = {.lex_state = 35},
-  [127] = {.lex_state = 6},
+  [125] = {.lex_state = 61},
+  [126] = {.lex_state = 66},
+  [127] = {.lex_state = 66},
   [128] = {.lex_state = 66},
-  [129] = {.lex_state = 65},
-  [130] = {.lex_state = 63},
-  [131] = {.lex_state = 35},
+  [129] = {.lex_state = 66},
+  [130] = {.lex_state = 66},
+  [131] = {.lex_state = 11},
   [132] = {.lex_state = 66},
   [133] = {.lex_state = 66},
-  [134] = {.lex_state = 35},
-  [135] = {.lex_state = 35},
+  [134] = {.lex_state = 66},
+  [135] = {.lex_state = 66},
   [136] = {.lex_state = 66},
-  [137] = {.lex_state = 66},
-  [138] = {.lex_state = 35},
-  [139] = {.lex_state = 35},
-  [140] = {.lex_state = 15},
-  [141] = {.lex_state = 66},
-  [142] = {.lex_state = 63},
-  [143] = {.lex_state = 66},
-  [144] = {.lex_state = 66},
-  [145] = {.lex_state = 35},
-  [146] = {.lex_state = 66},
-  [147] = {.lex_state = 66},
-  [148] = {.lex_state = 35},
-  [149] = {.lex_state = 10},
-  [150] = {.lex_state = 63},
-  [151] = {.lex_state = 65},
-  [152] = {.lex_state = 66},
-  [153] = {.lex_state = 66},
-  [154] = {.lex_state = 10},
-  [155] = {.lex_state = 63},
-  [156] = {.lex_state = 63},
-  [157] = {.lex_state = 65},
-  [158] = {.lex_state = 66},
-  [159] = {.lex_state = 63},
+  [137] = {.lex_state = 14},
+  [138] = {.lex_state = 66},
+  [139] = {.lex_state = 66},
+  [140] = {.lex_state = 66},
+  [141] = {.lex_state = 64},
+  [142] = {.lex_state = 66},
+  [143] = {.lex_state = 35},
+  [144] = {.lex_state = 6},
+  [145] = {.lex_state = 66},
+  [146] = {.lex_state = 6},
+  [147] = {.lex_state = 35},
+  [148] = {.lex_state = 64},
+  [149] = {.lex_state = 35},
+  [150] = {.lex_state = 66},
+  [151] = {.lex_state = 66},
+  [152] = {.lex_state = 35},
+  [153] = {.lex_state = 35},
+  [154] = {.lex_state = 66},
+  [155] = {.lex_state = 66},
+  [156] = {.lex_state = 66},
+  [157] = {.lex_state = 64},
+  [158] = {.lex_state = 14},
+  [159] = {.lex_state = 66},
   [160] = {.lex_state = 66},
   [161] = {.lex_state = 66},
-  [162] = {.lex_state = 66},
-  [163] = {.lex_state = 66},
-  [164] = {.lex_state = 63},
-  [165] = {.lex_state = 66},
-  [166] = {.lex_state = 66},
-  [167] = {.lex_state = 66},
-  [168] = {.lex_state = 65},
-  [169] = {.lex_state = 66},
-  [170] = {.lex_state = 66},
-  [171] = {.lex_state = 63},
-  [172] = {.lex_state = 15},
-  [173] = {.lex_state = 9},
-  [174] = {.lex_state = 15},
-  [175] = {.lex_state = 9},
-  [176] = {.lex_state = 10},
-  [177] = {.lex_state = 10},
-  [178] = {.lex_state = 36},
-  [179] = {.lex_state = 10},
-  [180] = {.lex_state = 65},
-  [181] = {.lex_state = 15},
-  [182] = {.lex_state = 65},
-  [183] = {.lex_state = 65},
-  [184] = {.lex_state = 15},
-  [185] = {.lex_state = 10},
-  [186] = {.lex_state = 36},
-  [187] = {.lex_state = 65},
-  [188] = {.lex_state = 65},
-  [189] = {.lex_state = 65},
-  [190] = {.lex_state = 10},
-  [191] = {.lex_state = 36},
-  [192] = {.lex_state = 15},
-  [193] = {.lex_state = 15},
-  [194] = {.lex_state = 65},
-  [195] = {.lex_state = 65},
-  [196] = {.lex_state = 65},
-  [197] = {.lex_state = 65},
-  [198] = {.lex_state = 65},
-  [199] = {.lex_state = 65},
-  [200] = {.lex_state = 15},
-  [201] = {.lex_state = 8},
-  [202] = {.lex_state = 6},
-  [203] = {.lex_state = 6},
-  [204] = {.lex_state = 6},
-  [205] = {.lex_state = 6},
-  [206] = {.lex_state = 15},
-  [207] = {.lex_state = 15},
-  [208] = {.lex_state = 65},
-  [209] = {.lex_state = 15},
-  [210] = {.lex_state = 65},
-  [211] = {.lex_state = 10},
-  [212] = {.lex_state = 65},
-  [213] = {.lex_state = 65},
-  [214] = {.lex_state = 65},
-  [215] = {.lex_state = 10},
-  [216] = {.lex_state = 65},
-  [217] = {.lex_state = 65},
-  [218] = {.lex_state = 14},
+  [162] = {.lex_state = 35},
+  [163] = {.lex_state = 35},
+  [164] = {.lex_state = 35},
+  [165] = {.lex_state = 10},
+  [166] = {.lex_state = 8},
+  [167] = {.lex_state = 64},
+  [168] = {.lex_state = 64},
+  [169] = {.lex_state = 14},
+  [170] = {.lex_state = 8},
+  [171] = {.lex_state = 7},
+  [172] = {.lex_state = 14},
+  [173] = {.lex_state = 7},
+  [174] = {.lex_state = 64},
+  [175] = {.lex_state = 64},
+  [176] = {.lex_state = 8},
+  [177] = {.lex_state = 64},
+  [178] = {.lex_state = 8},
+  [179] = {.lex_state = 64},
+  [180] = {.lex_state = 64},
+  [181] = {.lex_state = 13},
+  [182] = {.lex_state = 13},
+  [183] = {.lex_state = 13},
+  [184] = {.lex_state = 14},
+  [185] = {.lex_state = 13},
+  [186] = {.lex_state = 14},
+  [187] = {.lex_state = 14},
+  [188] = {.lex_state = 10},
+  [189] = {.lex_state = 10},
+  [190] = {.lex_state = 13},
+  [191] = {.lex_state = 8},
+  [192] = {.lex_state = 13},
+  [193] = {.lex_state = 36},
+  [194] = {.lex_state = 13},
+  [195] = {.lex_state = 10},
+  [196] = {.lex_state = 14},
+  [197] = {.lex_state = 10},
+  [198] = {.lex_state = 13},
+  [199] = {.lex_state = 14},
+  [200] = {.lex_state = 10},
+  [201] = {.lex_state = 14},
+  [202] = {.lex_state = 10},
+  [203] = {.lex_state = 10},
+  [204] = {.lex_state = 14},
+  [205] = {.lex_state = 9},
+  [206] = {.lex_state = 10},
+  [207] = {.lex_state = 10},
+  [208] = {.lex_state = 10},
+  [209] = {.lex_state = 6},
+  [210] = {.lex_state = 6},
+  [211] = {.lex_state = 6},
+  [212] = {.lex_state = 6},
+  [213] = {.lex_state = 36},
+  [214] = {.lex_state = 36},
+  [215] = {.lex_state = 8},
+  [216] = {.lex_state = 8},
+  [217] = {.lex_state = 13},
+  [218] = {.lex_state = 8},
   [219] = {.lex_state = 14},
-  [220] = {.lex_state = 14},
-  [221] = {.lex_state = 0},
-  [222] = {.lex_state = 14},
-  [223] = {.lex_state = 0},
-  [224] = {.lex_state = 14},
-  [225] = {.lex_state = 14},
-  [226] = {.lex_state = 14},
-  [227] = {.lex_state = 37},
-  [228] = {.lex_state = 14},
-  [229] = {.lex_state = 0},
-  [230] = {.lex_state = 14},
-  [231] = {.lex_state = 0},
-  [232] = {.lex_state = 0},
-  [233] = {.lex_state = 36},
-  [234] = {.lex_state = 36},
-  [235] = {.lex_state = 38},
-  [236] = {.lex_state = 38},
-  [237] = {.lex_state = 38},
-  [238] = {.lex_state = 0},
-  [239] = {.lex_state = 10},
+  [220] = {.lex_state = 8},
+  [221] = {.lex_state = 10},
+  [222] = {.lex_state = 64},
+  [223] = {.lex_state = 64},
+  [224] = {.lex_state = 10},
+  [225] = {.lex_state = 10},
+  [226] = {.lex_state = 37},
+  [227] = {.lex_state = 10},
+  [228] = {.lex_state = 10},
+  [229] = {.lex_state = 10},
+  [230] = {.lex_state = 10},
+  [231] = {.lex_state = 10},
+  [232] = {.lex_state = 10},
+  [233] = {.lex_state = 10},
+  [234] = {.lex_state = 10},
+  [235] = {.lex_state = 10},
+  [236] = {.lex_state = 64},
+  [237] = {.lex_state = 64},
+  [238] = {.lex_state = 36},
+  [239] = {.lex_state = 64},
   [240] = {.lex_state = 38},
-  [241] = {.lex_state = 0},
-  [242] = {.lex_state = 11},
-  [243] = {.lex_state = 36},
-  [244] = {.lex_state = 0},
-  [245] = {.lex_state = 10},
+  [241] = {.lex_state = 9},
+  [242] = {.lex_state = 64},
+  [243] = {.lex_state = 64},
+  [244] = {.lex_state = 38},
+  [245] = {.lex_state = 8},
   [246] = {.lex_state = 36},
-  [247] = {.lex_state = 63},
-  [248] = {.lex_state = 10},
-  [249] = {.lex_state = 13},
+  [247] = {.lex_state = 8},
+  [248] = {.lex_state = 8},
+  [249] = {.lex_state = 38},
   [250] = {.lex_state = 38},
-  [251] = {.lex_state = 10},
-  [252] = {.lex_state = 38},
-  [253] = {.lex_state = 0},
-  [254] = {.lex_state = 0},
-  [255] = {.lex_state = 0},
-  [256] = {.lex_state = 0},
-  [257] = {.lex_state = 0},
-  [258] = {.lex_state = 0},
-  [259] = {.lex_state = 60},
-  [260] = {.lex_state = 63},
-  [261] = {.lex_state = 0},
-  [262] = {.lex_state = 63},
-  [263] = {.lex_state = 65},
-  [264] = {.lex_state = 60},
-  [265] = {.lex_state = 0},
-  [266] = {.lex_state = 0},
-  [267] = {.lex_state = 0},
-  [268] = {.lex_state = 0},
-  [269] = {.lex_state = 0},
-  [270] = {.lex_state = 0},
-  [271] = {.lex_state = 0},
-  [272] = {.lex_state = 0},
-  [273] = {.lex_state = 0},
+  [251] = {.lex_state = 64},
+  [252] = {.lex_state = 12},
+  [253] = {.lex_state = 64},
+  [254] = {.lex_state = 12},
+  [255] = {.lex_state = 64},
+  [256] = {.lex_state = 38},
+  [257] = {.lex_state = 64},
+  [258] = {.lex_state = 38},
+  [259] = {.lex_state = 36},
+  [260] = {.lex_state = 64},
+  [261] = {.lex_state = 64},
+  [262] = {.lex_state = 38},
+  [263] = {.lex_state = 8},
+  [264] = {.lex_state = 36},
+  [265] = {.lex_state = 38},
+  [266] = {.lex_state = 10},
+  [267] = {.lex_state = 64},
+  [268] = {.lex_state = 64},
+  [269] = {.lex_state = 64},
+  [270] = {.lex_state = 64},
+  [271] = {.lex_state = 64},
+  [272] = {.lex_state = 64},
+  [273] = {.lex_state = 64},
   [274] = {.lex_state = 13},
-  [275] = {.lex_state = 0},
-  [276] = {.lex_state = 14},
-  [277] = {.lex_state = 0},
-  [278] = {.lex_state = 13},
-  [279] = {.lex_state = 0},
-  [280] = {.lex_state = 0},
-  [281] = {.lex_state = 0},
-  [282] = {.lex_state = 0},
-  [283] = {.lex_state = 0},
-  [284] = {.lex_state = 0},
-  [285] = {.lex_state = 63},
-  [286] = {.lex_state = 65},
-  [287] = {.lex_state = 0},
-  [288] = {.lex_state = 0},
-  [289] = {.lex_state = 0},
-  [290] = {.lex_state = 63},
-  [291] = {.lex_state = 0},
-  [292] = {.lex_state = 0},
-  [293] = {.lex_state = 0},
-  [294] = {.lex_state = 63},
-  [295] = {.lex_state = 0},
-  [296] = {.lex_state = 0},
-  [297] = {.lex_state = 60},
-  [298] = {.lex_state = 60},
-  [299] = {.lex_state = 63},
-  [300] = {.lex_state = 0},
-  [301] = {.lex_state = 0},
-  [302] = {.lex_state = 0},
-  [303] = {.lex_state = 0},
-  [304] = {.lex_state = 65},
-  [305] = {.lex_state = 60},
+  [275] = {.lex_state = 64},
+  [276] = {.lex_state = 61},
+  [277] = {.lex_state = 61},
+  [278] = {.lex_state = 64},
+  [279] = {.lex_state = 64},
+  [280] = {.lex_state = 10},
+  [281] = {.lex_state = 64},
+  [282] = {.lex_state = 64},
+  [283] = {.lex_state = 10},
+  [284] = {.lex_state = 64},
+  [285] = {.lex_state = 64},
+  [286] = {.lex_state = 64},
+  [287] = {.lex_state = 64},
+  [288] = {.lex_state = 64},
+  [289] = {.lex_state = 64},
+  [290] = {.lex_state = 61},
+  [291] = {.lex_state = 64},
+  [292] = {.lex_state = 64},
+  [293] = {.lex_state = 64},
+  [294] = {.lex_state = 64},
+  [295] = {.lex_state = 64},
+  [296] = {.lex_state = 64},
+  [297] = {.lex_state = 64},
+  [298] = {.lex_state = 64},
+  [299] = {.lex_state = 64},
+  [300] = {.lex_state = 64},
+  [301] = {.lex_state = 64},
+  [302] = {.lex_state = 64},
+  [303] = {.lex_state = 13},
+  [304] = {.lex_state = 61},
+  [305] = {.lex_state = 64},
   [306] = {.lex_state = 0},
-  [307] = {.lex_state = 0},
-  [308] = {.lex_state = 65},
-  [309] = {.lex_state = 0},
-  [310] = {.lex_state = 0},
-  [311] = {.lex_state = 0},
-  [312] = {.lex_state = 0},
-  [313] = {.lex_state = 0},
-  [314] = {.lex_state = 0},
-  [315] = {.lex_state = 0},
-  [316] = {.lex_state = 0},
-  [317] = {.lex_state = 0},
-  [318] = {.lex_state = 0},
-  [319] = {.lex_state = 0},
-  [320] = {.lex_state = 0},
-  [321] = {.lex_state = 0},
-  [322] = {.lex_state = 63},
-  [323] = {.lex_state = 0},
-  [324] = {.lex_state = 60},
-  [325] = {.lex_state = 0},
-  [326] = {.lex_state = 0},
-  [327] = {.lex_state = 0},
-  [328] = {.lex_state = 0},
-  [329] = {.lex_state = 38},
-  [330] = {.lex_state = 0},
-  [331] = {.lex_state = 0},
-  [332] = {.lex_state = 0},
-  [333] = {.lex_state = 13},
-  [334] = {.lex_state = 0},
-  [335] = {.lex_state = 63},
-  [336] = {.lex_state = 60},
-  [337] = {.lex_state = 38},
-  [338] = {.lex_state = 63},
-  [339] = {.lex_state = 0},
-  [340] = {.lex_state = 0},
-  [341] = {.lex_state = 0},
-  [342] = {.lex_state = 0},
-  [343] = {.lex_state = 0},
-  [344] = {.lex_state = 60},
-  [345] = {.lex_state = 0},
-  [346] = {.lex_state = 38},
-  [347] = {.lex_state = 0},
-  [348] = {.lex_state = 0},
-  [349] = {.lex_state = 38},
-  [350] = {.lex_state = 13},
-  [351] = {.lex_state = 13},
-  [352] = {.lex_state = 13},
-  [353] = {.lex_state = 63},
-  [354] = {.lex_state = 0},
-  [355] = {.lex_state = 63},
-  [356] = {.lex_state = 38},
-  [357] = {.lex_state = 38},
-  [358] = {.lex_state = 38},
-  [359] = {.lex_state = 38},
-  [360] = {.lex_state = 38},
-  [361] = {.lex_state = 0},
-  [362] = {.lex_state = 63},
-  [363] = {.lex_state = 13},
-  [364] = {.lex_state = 0},
-  [365] = {.lex_state = 0},
-  [366] = {.lex_state = 0},
-  [367] = {.lex_state = 0},
-  [368] = {.lex_state = 0},
-  [369] = {.lex_state = 0},
-  [370] = {.lex_state = 0},
-  [371] = {.lex_state = 0},
-  [372] = {.lex_state = 0},
-  [373] = {.lex_state = 0},
-  [374] = {.lex_state = 0},
-  [375] = {.lex_state = 15},
-  [376] = {.lex_state = 13},
-  [377] = {.lex_state = 0},
-  [378] = {.lex_state = 0},
-  [379] = {.lex_state = 0},
-  [380] = {.lex_state = 0},
-  [381] = {.lex_state = 0},
-  [382] = {.lex_state = 0},
-  [383] = {.lex_state = 0},
-  [384] = {.lex_state = 63},
-  [385] = {.lex_state = 0},
-  [386] = {.lex_state = 0},
-  [387] = {.lex_state = 0},
-  [388] = {.lex_state = 0},
+  [307] = {.lex_state = 12},
+  [308] = {.lex_state = 10},
+  [309] = {.lex_state = 12},
+  [310] = {.lex_state = 64},
+  [311] = {.lex_state = 64},
+  [312] = {.lex_state = 64},
+  [313] = {.lex_state = 64},
+  [314] = {.lex_state = 64},
+  [315] = {.lex_state = 64},
+  [316] = {.lex_state = 64},
+  [317] = {.lex_state = 64},
+  [318] = {.lex_state = 64},
+  [319] = {.lex_state = 64},
+  [320] = {.lex_state = 64},
+  [321] = {.lex_state = 64},
+  [322] = {.lex_state = 64},
+  [323] = {.lex_state = 64},
+  [324] = {.lex_state = 64},
+  [325] = {.lex_state = 64},
+  [326] = {.lex_state = 64},
+  [327] = {.lex_state = 64},
+  [328] = {.lex_state = 64},
+  [329] = {.lex_state = 64},
+  [330] = {.lex_state = 64},
+  [331] = {.lex_state = 64},
+  [332] = {.lex_state = 64},
+  [333] = {.lex_state = 61},
+  [334] = {.lex_state = 64},
+  [335] = {.lex_state = 64},
+  [336] = {.lex_state = 64},
+  [337] = {.lex_state = 64},
+  [338] = {.lex_state = 61},
+  [339] = {.lex_state = 64},
+  [340] = {.lex_state = 38},
+  [341] = {.lex_state = 64},
+  [342] = {.lex_state = 61},
+  [343] = {.lex_state = 61},
+  [344] = {.lex_state = 61},
+  [345] = {.lex_state = 61},
+  [346] = {.lex_state = 64},
+  [347] = {.lex_state = 64},
+  [348] = {.lex_state = 64},
+  [349] = {.lex_state = 61},
+  [350] = {.lex_state = 61},
+  [351] = {.lex_state = 61},
+  [352] = {.lex_state = 64},
+  [353] = {.lex_state = 64},
+  [354] = {.lex_state = 61},
+  [355] = {.lex_state = 61},
+  [356] = {.lex_state = 61},
+  [357] = {.lex_state = 61},
+  [358] = {.lex_state = 64},
+  [359] = {.lex_state = 61},
+  [360] = {.lex_state = 64},
+  [361] = {.lex_state = 12},
+  [362] = {.lex_state = 12},
+  [363] = {.lex_state = 12},
+  [364] = {.lex_state = 38},
+  [365] = {.lex_state = 38},
+  [366] = {.lex_state = 38},
+  [367] = {.lex_state = 38},
+  [368] = {.lex_state = 38},
+  [369] = {.lex_state = 61},
+  [370] = {.lex_state = 64},
+  [371] = {.lex_state = 64},
+  [372] = {.lex_state = 64},
+  [373] = {.lex_state = 64},
+  [374] = {.lex_state = 64},
+  [375] = {.lex_state = 64},
+  [376] = {.lex_state = 12},
+  [377] = {.lex_state = 64},
+  [378] = {.lex_state = 64},
+  [379] = {.lex_state = 64},
+  [380] = {.lex_state = 12},
+  [381] = {.lex_state = 64},
+  [382] = {.lex_state = 38},
+  [383] = {.lex_state = 12},
+  [384] = {.lex_state = 64},
+  [385] = {.lex_state = 64},
+  [386] = {.lex_state = 64},
+  [387] = {.lex_state = 64},
+  [388] = {.lex_state = 64},
   [389] = {.lex_state = 0},
-  [390] = {.lex_state = 63},
-  [391] = {.lex_state = 0},
+  [390] = {.lex_state = 38},
+  [391] = {.lex_state = 64},
   [392] = {.lex_state = 0},
-  [393] = {.lex_state = 13},
-  [394] = {.lex_state = 13},
-  [395] = {.lex_state = 13},
-  [396] = {.lex_state = 13},
-  [397] = {.lex_state = 43},
-  [398] = {.lex_state = 13},
-  [399] = {.lex_state = 0},
-  [400] = {.lex_state = 13},
-  [401] = {.lex_state = 13},
-  [402] = {.lex_state = 13},
-  [403] = {.lex_state = 0},
-  [404] = {.lex_state = 13},
-  [405] = {.lex_state = 15},
-  [406] = {.lex_state = 15},
-  [407] = {.lex_state = 15},
-  [408] = {.lex_state = 0},
-  [409] = {.lex_state = 13},
-  [410] = {.lex_state = 13},
-  [411] = {.lex_state = 15},
-  [412] = {.lex_state = 16},
-  [413] = {.lex_state = 63},
+  [393] = {.lex_state = 64},
+  [394] = {.lex_state = 64},
+  [395] = {.lex_state = 64},
+  [396] = {.lex_state = 64},
+  [397] = {.lex_state = 64},
+  [398] = {.lex_state = 64},
+  [399] = {.lex_state = 64},
+  [400] = {.lex_state = 64},
+  [401] = {.lex_state = 64},
+  [402] = {.lex_state = 64},
+  [403] = {.lex_state = 64},
+  [404] = {.lex_state = 64},
+  [405] = {.lex_state = 61},
+  [406] = {.lex_state = 0},
+  [407] = {.lex_state = 64},
+  [408] = {.lex_state = 64},
+  [409] = {.lex_state = 38},
+  [410] = {.lex_state = 64},
+  [411] = {.lex_state = 64},
+  [412] = {.lex_state = 14},
+  [413] = {.lex_state = 14},
   [414] = {.lex_state = 0},
-  [415] = {.lex_state = 13},
-  [416] = {.lex_state = 13},
-  [417] = {.lex_state = 0},
-  [418] = {.lex_state = 15},
-  [419] = {.lex_state = 15},
-  [420] = {.lex_state = 0},
-  [421] = {.lex_state = 0},
-  [422] = {.lex_state = 13},
-  [423] = {.lex_state = 66},
-  [424] = {.lex_state = 15},
-  [425] = {.lex_state = 63},
-  [426] = {.lex_state = 63},
-  [427] = {.lex_state = 0},
-  [428] = {.lex_state = 13},
+  [415] = {.lex_state = 64},
+  [416] = {.lex_state = 15},
+  [417] = {.lex_state = 14},
+  [418] = {.lex_state = 64},
+  [419] = {.lex_state = 64},
+  [420] = {.lex_state = 64},
+  [421] = {.lex_state = 64},
+  [422] = {.lex_state = 0},
+  [423] = {.lex_state = 64},
+  [424] = {.lex_state = 64},
+  [425] = {.lex_state = 64},
+  [426] = {.lex_state = 14},
+  [427] = {.lex_state = 14},
+  [428] = {.lex_state = 64},
   [429] = {.lex_state = 0},
-  [430] = {.lex_state = 0},
-  [431] = {.lex_state = 63},
-  [432] = {.lex_state = 63},
-  [433] = {.lex_state = 0},
-  [434] = {.lex_state = 13},
+  [430] = {.lex_state = 64},
+  [431] = {.lex_state = 14},
+  [432] = {.lex_state = 64},
+  [433] = {.lex_state = 64},
+  [434] = {.lex_state = 14},
   [435] = {.lex_state = 0},
-  [436] = {.lex_state = 0},
+  [436] = {.lex_state = 12},
   [437] = {.lex_state = 0},
-  [438] = {.lex_state = 66},
-  [439] = {.lex_state = 0},
-  [440] = {.lex_state = 0},
-  [441] = {.lex_state = 0},
-  [442] = {.lex_state = 0},
-  [443] = {.lex_state = 0},
-  [444] = {.lex_state = 63},
-  [445] = {.lex_state = 0},
-  [446] = {.lex_state = 0},
-  [447] = {.lex_state = 0},
-  [448] = {.lex_state = 0},
-  [449] = {.lex_state = 0},
-  [450] = {.lex_state = 0},
+  [438] = {.lex_state = 64},
+  [439] = {.lex_state = 64},
+  [440] = {.lex_state = 64},
+  [441] = {.lex_state = 12},
+  [442] = {.lex_state = 12},
+  [443] = {.lex_state = 15},
+  [444] = {.lex_state = 12},
+  [445] = {.lex_state = 64},
+  [446] = {.lex_state = 12},
+  [447] = {.lex_state = 12},
+  [448] = {.lex_state = 12},
+  [449] = {.lex_state = 64},
+  [450] = {.lex_state = 12},
   [451] = {.lex_state = 0},
-  [452] = {.lex_state = 0},
-  [453] = {.lex_state = 0},
-  [454] = {.lex_state = 0},
-  [455] = {.lex_state = 0},
-  [456] = {.lex_state = 0},
-  [457] = {.lex_state = 0},
-  [458] = {.lex_state = 60},
+  [452] = {.lex_state = 12},
+  [453] = {.lex_state = 12},
+  [454] = {.lex_state = 12},
+  [455] = {.lex_state = 12},
+  [456] = {.lex_state = 64},
+  [457] = {.lex_state = 12},
+  [458] = {.lex_state = 12},
   [459] = {.lex_state = 0},
-  [460] = {.lex_state = 0},
-  [461] = {.lex_state = 63},
+  [460] = {.lex_state = 64},
+  [461] = {.lex_state = 0},
   [462] = {.lex_state = 0},
-  [463] = {.lex_state = 0},
-  [464] = {.lex_state = 0},
-  [465] = {.lex_state = 0},
+  [463] = {.lex_state = 64},
+  [464] = {.lex_state = 64},
+  [465] = {.lex_state = 64},
   [466] = {.lex_state = 0},
-  [467] = {.lex_state = 0},
-  [468] = {.lex_state = 0},
-  [469] = {.lex_state = 0},
+  [467] = {.lex_state = 64},
+  [468] = {.lex_state = 64},
+  [469] = {.lex_state = 61},
   [470] = {.lex_state = 0},
   [471] = {.lex_state = 0},
-  [472] = {.lex_state = 0},
-  [473] = {.lex_state = 0},
-  [474] = {.lex_state = 0},
-  [475] = {.lex_state = 63},
-  [476] = {.lex_state = 63},
-  [477] = {.lex_state = 63},
-  [478] = {.lex_state = 16},
-  [479] = {.lex_state = 0},
-  [480] = {.lex_state = 0},
-  [481] = {.lex_state = 0},
-  [482] = {.lex_state = 39},
-  [483] = {.lex_state = 16},
+  [472] = {.lex_state = 64},
+  [473] = {.lex_state = 64},
+  [474] = {.lex_state = 12},
+  [475] = {.lex_state = 64},
+  [476] = {.lex_state = 42},
+  [477] = {.lex_state = 64},
+  [478] = {.lex_state = 64},
+  [479] = {.lex_state = 64},
+  [480] = {.lex_state = 66},
+  [481] = {.lex_state = 64},
+  [482] = {.lex_state = 64},
+  [483] = {.lex_state = 64},
   [484] = {.lex_state = 0},
-  [485] = {.lex_state = 0},
+  [485] = {.lex_state = 64},
   [486] = {.lex_state = 0},
-  [487] = {(TSStateId)(-1),},
+  [487] = {.lex_state = 64},
+  [488] = {.lex_state = 0},
+  [489] = {.lex_state = 64},
+  [490] = {.lex_state = 0},
+  [491] = {.lex_state = 12},
+  [492] = {.lex_state = 64},
+  [493] = {.lex_state = 0},
+  [494] = {.lex_state = 64},
+  [495] = {.lex_state = 64},
+  [496] = {.lex_state = 64},
+  [497] = {.lex_state = 0},
+  [498] = {.lex_state = 64},
+  [499] = {.lex_state = 61},
+  [500] = {.lex_state = 64},
+  [501] = {.lex_state = 64},
+  [502] = {.lex_state = 64},
+  [503] = {.lex_state = 0},
+  [504] = {.lex_state = 64},
+  [505] = {.lex_state = 64},
+  [506] = {.lex_state = 66},
+  [507] = {.lex_state = 64},
+  [508] = {.lex_state = 64},
+  [509] = {.lex_state = 39},
+  [510] = {.lex_state = 0},
+  [511] = {.lex_state = 64},
+  [512] = {.lex_state = 0},
+  [513] = {.lex_state = 64},
+  [514] = {.lex_state = 64},
+  [515] = {.lex_state = 64},
+  [516] = {.lex_state = 64},
+  [517] = {.lex_state = 64},
+  [518] = {.lex_state = 64},
+  [519] = {.lex_state = 64},
+  [520] = {.lex_state = 64},
+  [521] = {.lex_state = 64},
+  [522] = {.lex_state = 0},
+  [523] = {.lex_state = 64},
+  [524] = {.lex_state = 64},
+  [525] = {.lex_state = 64},
+  [526] = {.lex_state = 64},
+  [527] = {.lex_state = 64},
+  [528] = {.lex_state = 64},
+  [529] = {.lex_state = 64},
+  [530] = {.lex_state = 64},
+  [531] = {.lex_state = 64},
+  [532] = {.lex_state = 64},
+  [533] = {.lex_state = 64},
+  [534] = {.lex_state = 64},
+  [535] = {.lex_state = 64},
+  [536] = {.lex_state = 0},
+  [537] = {.lex_state = 14},
+  [538] = {.lex_state = 15},
+  [539] = {.lex_state = 64},
+  [540] = {.lex_state = 15},
+  [541] = {.lex_state = 12},
+  [542] = {(TSStateId)(-1),},
 };
 
 static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
@@ -10453,26 +10651,26 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [sym_opcode] = ACTIONS(1),
     [sym_integer] = ACTIONS(1),
     [sym_string] = ACTIONS(1),
+    [sym__plain_text] = ACTIONS(1),
     [aux_sym_comment_token1] = ACTIONS(3),
     [aux_sym_comment_token2] = ACTIONS(3),
   },
   [STATE(1)] = {
-    [sym_source_file] = STATE(430),
-    [sym_module] = STATE(408),
-    [sym_module_header] = STATE(8),
-    [sym__module_part] = STATE(162),
-    [sym_file_names] = STATE(165),
-    [sym_function_names] = STATE(165),
-    [sym_file_locations] = STATE(165),
-    [sym_stack_frames] = STATE(165),
-    [sym_computation] = STATE(165),
-    [sym_instruction] = STATE(408),
-    [sym__shape] = STATE(408),
-    [sym_array_shape] = STATE(217),
-    [sym_tuple_shape] = STATE(217),
-    [sym_buffer_shape] = STATE(217),
+    [sym_source_file] = STATE(451),
+    [sym_module] = STATE(493),
+    [sym_module_header] = STATE(6),
+    [sym__module_part] = STATE(6),
+    [sym_file_names] = STATE(138),
+    [sym_function_names] = STATE(138),
+    [sym_file_locations] = STATE(138),
+    [sym_stack_frames] = STATE(138),
+    [sym_computation] = STATE(138),
+    [sym_instruction] = STATE(493),
+    [sym__shape] = STATE(493),
+    [sym_array_shape] = STATE(497),
+    [sym_tuple_shape] = STATE(497),
+    [sym_buffer_shape] = STATE(497),
     [sym_comment] = STATE(1),
-    [aux_sym_module_repeat1] = STATE(15),
     [ts_builtin_sym_end] = ACTIONS(5),
     [anon_sym_HloModule] = ACTIONS(7),
     [anon_sym_FileNames] = ACTIONS(9),
@@ -10498,15 +10696,15 @@ static const uint16_t ts_small_parse_table[] = {
       sym_key,
     STATE(2), 1,
       sym_comment,
-    STATE(103), 1,
-      sym__module_metadata,
-    STATE(120), 1,
-      sym__module_attribute,
-    STATE(122), 1,
-      sym__calling_attribute,
-    STATE(123), 1,
+    STATE(98), 1,
       sym__plain_attribute,
-    STATE(442), 1,
+    STATE(108), 1,
+      sym__module_attribute,
+    STATE(113), 1,
+      sym__module_metadata,
+    STATE(114), 1,
+      sym__calling_attribute,
+    STATE(411), 1,
       sym__calling_key,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -10524,21 +10722,21 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [42] = 10,
-    ACTIONS(29), 1,
-      anon_sym_metadata,
     ACTIONS(35), 1,
+      anon_sym_metadata,
+    ACTIONS(37), 1,
       sym_key,
     STATE(3), 1,
       sym_comment,
-    STATE(103), 1,
-      sym__module_metadata,
-    STATE(120), 1,
+    STATE(342), 1,
       sym__module_attribute,
-    STATE(122), 1,
+    STATE(343), 1,
+      sym__module_metadata,
+    STATE(344), 1,
       sym__calling_attribute,
-    STATE(123), 1,
+    STATE(345), 1,
       sym__plain_attribute,
-    STATE(442), 1,
+    STATE(533), 1,
       sym__calling_key,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -10555,121 +10753,7 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_true_computation,
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
-  [84] = 11,
-    ACTIONS(40), 1,
-      anon_sym_LBRACE,
-    ACTIONS(45), 1,
-      anon_sym_LPAREN,
-    ACTIONS(48), 1,
-      anon_sym_LBRACK,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(54), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(4), 2,
-      sym_comment,
-      aux_sym__literal_repeat1,
-    ACTIONS(43), 3,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_RBRACK,
-    ACTIONS(51), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [126] = 8,
-    ACTIONS(63), 1,
-      anon_sym_LBRACE,
-    STATE(5), 1,
-      sym_comment,
-    STATE(6), 1,
-      aux_sym__module_value_repeat1,
-    STATE(39), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(59), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(65), 3,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-    ACTIONS(61), 7,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [161] = 7,
-    ACTIONS(71), 1,
-      anon_sym_LBRACE,
-    STATE(39), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(67), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    STATE(6), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(74), 3,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-    ACTIONS(69), 7,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [194] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(85), 1,
-      anon_sym_RBRACK,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
-    STATE(7), 1,
-      sym_comment,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(77), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [236] = 12,
+  [84] = 14,
     ACTIONS(9), 1,
       anon_sym_FileNames,
     ACTIONS(11), 1,
@@ -10680,40 +10764,230 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_StackFrames,
     ACTIONS(17), 1,
       sym_entry,
-    ACTIONS(91), 1,
+    ACTIONS(39), 1,
       ts_builtin_sym_end,
-    ACTIONS(93), 1,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(43), 1,
       sym_name,
-    STATE(8), 1,
+    STATE(4), 1,
       sym_comment,
-    STATE(22), 1,
+    STATE(5), 1,
       aux_sym_module_repeat1,
-    STATE(162), 1,
-      sym__module_part,
+    STATE(499), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(165), 5,
+    STATE(154), 2,
+      sym__line,
+      sym__module_part,
+    STATE(138), 5,
       sym_file_names,
       sym_function_names,
       sym_file_locations,
       sym_stack_frames,
       sym_computation,
-  [278] = 7,
-    ACTIONS(97), 1,
-      anon_sym_LPAREN,
-    ACTIONS(99), 1,
-      anon_sym_S,
-    STATE(9), 1,
-      sym_comment,
-    STATE(17), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(56), 1,
-      sym_split,
+  [133] = 13,
+    ACTIONS(45), 1,
+      ts_builtin_sym_end,
+    ACTIONS(47), 1,
+      anon_sym_FileNames,
+    ACTIONS(50), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(53), 1,
+      anon_sym_FileLocations,
+    ACTIONS(56), 1,
+      anon_sym_StackFrames,
+    ACTIONS(59), 1,
+      sym_entry,
+    ACTIONS(62), 1,
+      sym_root,
+    ACTIONS(65), 1,
+      sym_name,
+    STATE(499), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(95), 10,
+    STATE(5), 2,
+      sym_comment,
+      aux_sym_module_repeat1,
+    STATE(154), 2,
+      sym__line,
+      sym__module_part,
+    STATE(138), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [180] = 14,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(43), 1,
+      sym_name,
+    ACTIONS(68), 1,
+      ts_builtin_sym_end,
+    STATE(4), 1,
+      aux_sym_module_repeat1,
+    STATE(6), 1,
+      sym_comment,
+    STATE(499), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(154), 2,
+      sym__line,
+      sym__module_part,
+    STATE(138), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [229] = 7,
+    ACTIONS(74), 1,
+      anon_sym_LBRACE,
+    STATE(25), 1,
+      sym__module_block,
+    ACTIONS(70), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(7), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(77), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(72), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [263] = 8,
+    ACTIONS(86), 1,
+      anon_sym_LBRACE,
+    STATE(7), 1,
+      aux_sym__module_value_repeat1,
+    STATE(8), 1,
+      sym_comment,
+    STATE(25), 1,
+      sym__module_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(82), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(88), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(84), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [299] = 11,
+    ACTIONS(93), 1,
+      anon_sym_LBRACE,
+    ACTIONS(98), 1,
+      anon_sym_LPAREN,
+    ACTIONS(101), 1,
+      anon_sym_LBRACK,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(90), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(107), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(9), 2,
+      sym_comment,
+      aux_sym__literal_repeat1,
+    ACTIONS(96), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_RBRACK,
+    ACTIONS(104), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [341] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(118), 1,
+      anon_sym_RBRACK,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
+    STATE(10), 1,
+      sym_comment,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [383] = 7,
+    ACTIONS(126), 1,
+      anon_sym_LPAREN,
+    ACTIONS(128), 1,
+      anon_sym_S,
+    STATE(11), 1,
+      sym_comment,
+    STATE(18), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(59), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(124), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -10724,199 +10998,187 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [310] = 11,
-    ACTIONS(101), 1,
-      ts_builtin_sym_end,
-    ACTIONS(103), 1,
-      anon_sym_FileNames,
-    ACTIONS(106), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(109), 1,
-      anon_sym_FileLocations,
-    ACTIONS(112), 1,
-      anon_sym_StackFrames,
-    ACTIONS(115), 1,
-      sym_entry,
-    ACTIONS(118), 1,
-      sym_name,
-    STATE(162), 1,
-      sym__module_part,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(10), 2,
-      sym_comment,
-      aux_sym_module_repeat1,
-    STATE(165), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [350] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
+  [415] = 7,
+    ACTIONS(132), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(121), 1,
-      anon_sym_RBRACE,
-    STATE(11), 1,
-      sym_comment,
-    STATE(18), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(77), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [392] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(121), 1,
-      anon_sym_RPAREN,
+    ACTIONS(134), 1,
+      anon_sym_S,
     STATE(12), 1,
       sym_comment,
     STATE(19), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
+      aux_sym__layout_property_repeat2,
+    STATE(60), 1,
+      sym_split,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [434] = 12,
-    ACTIONS(79), 1,
+    ACTIONS(130), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [447] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(121), 1,
-      anon_sym_RBRACK,
+    ACTIONS(136), 1,
+      anon_sym_RBRACE,
     STATE(13), 1,
       sym_comment,
     STATE(20), 1,
       aux_sym__literal_repeat1,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [476] = 12,
-    ACTIONS(79), 1,
+  [489] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(123), 1,
+    ACTIONS(136), 1,
       anon_sym_RPAREN,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
     STATE(14), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [518] = 12,
-    ACTIONS(9), 1,
-      anon_sym_FileNames,
-    ACTIONS(11), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(13), 1,
-      anon_sym_FileLocations,
-    ACTIONS(15), 1,
-      anon_sym_StackFrames,
-    ACTIONS(17), 1,
-      sym_entry,
-    ACTIONS(91), 1,
-      ts_builtin_sym_end,
-    ACTIONS(93), 1,
-      sym_name,
-    STATE(10), 1,
-      aux_sym_module_repeat1,
+  [531] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(136), 1,
+      anon_sym_RBRACK,
     STATE(15), 1,
       sym_comment,
-    STATE(162), 1,
-      sym__module_part,
-    ACTIONS(3), 2,
+    STATE(22), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(165), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [560] = 6,
-    ACTIONS(127), 1,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [573] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(130), 1,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(138), 1,
+      anon_sym_RPAREN,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
+    STATE(16), 1,
+      sym_comment,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [615] = 4,
+    STATE(17), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(140), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(142), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [641] = 6,
+    ACTIONS(146), 1,
+      anon_sym_LPAREN,
+    ACTIONS(149), 1,
       anon_sym_S,
-    STATE(57), 1,
+    STATE(59), 1,
       sym_tile,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(16), 2,
+    STATE(18), 2,
       sym_comment,
       aux_sym__layout_property_repeat1,
-    ACTIONS(125), 10,
+    ACTIONS(144), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -10927,20 +11189,20 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [590] = 6,
-    ACTIONS(134), 1,
+  [671] = 6,
+    ACTIONS(153), 1,
       anon_sym_LPAREN,
-    ACTIONS(137), 1,
+    ACTIONS(156), 1,
       anon_sym_S,
-    STATE(56), 1,
+    STATE(60), 1,
       sym_split,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(17), 2,
+    STATE(19), 2,
       sym_comment,
       aux_sym__layout_property_repeat2,
-    ACTIONS(132), 10,
+    ACTIONS(151), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -10951,722 +11213,660 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [620] = 12,
-    ACTIONS(79), 1,
+  [701] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(139), 1,
+    ACTIONS(158), 1,
       anon_sym_RBRACE,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
-    STATE(18), 1,
-      sym_comment,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(77), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [662] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(139), 1,
-      anon_sym_RPAREN,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
-    STATE(19), 1,
-      sym_comment,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(77), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [704] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(139), 1,
-      anon_sym_RBRACK,
-    STATE(4), 1,
+    STATE(9), 1,
       aux_sym__literal_repeat1,
     STATE(20), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [746] = 12,
-    ACTIONS(79), 1,
+  [743] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(141), 1,
+    ACTIONS(158), 1,
       anon_sym_RPAREN,
-    STATE(14), 1,
+    STATE(9), 1,
       aux_sym__literal_repeat1,
     STATE(21), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [788] = 12,
-    ACTIONS(9), 1,
-      anon_sym_FileNames,
-    ACTIONS(11), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(13), 1,
-      anon_sym_FileLocations,
-    ACTIONS(15), 1,
-      anon_sym_StackFrames,
-    ACTIONS(17), 1,
-      sym_entry,
-    ACTIONS(93), 1,
-      sym_name,
-    ACTIONS(143), 1,
-      ts_builtin_sym_end,
-    STATE(10), 1,
-      aux_sym_module_repeat1,
+  [785] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(158), 1,
+      anon_sym_RBRACK,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(22), 1,
       sym_comment,
-    STATE(162), 1,
-      sym__module_part,
-    ACTIONS(3), 2,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(165), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [830] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(145), 1,
-      anon_sym_RBRACE,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [827] = 4,
     STATE(23), 1,
       sym_comment,
-    STATE(26), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(160), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(162), 12,
       anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
       sym__reference,
       sym_string,
-  [872] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(145), 1,
-      anon_sym_RPAREN,
+      sym__plain_value,
+  [853] = 4,
     STATE(24), 1,
       sym_comment,
-    STATE(27), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(164), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(166), 12,
       anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
       sym__reference,
       sym_string,
-  [914] = 12,
-    ACTIONS(79), 1,
-      anon_sym_LBRACE,
-    ACTIONS(81), 1,
-      anon_sym_LPAREN,
-    ACTIONS(83), 1,
-      anon_sym_LBRACK,
-    ACTIONS(145), 1,
-      anon_sym_RBRACK,
-    STATE(7), 1,
-      aux_sym__literal_repeat1,
+      sym__plain_value,
+  [879] = 4,
     STATE(25), 1,
       sym_comment,
-    STATE(41), 1,
-      sym__item,
-    STATE(42), 1,
-      sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(168), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(170), 12,
       anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(89), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(87), 3,
-      anon_sym_LT_EQ,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
       sym__reference,
       sym_string,
-  [956] = 12,
-    ACTIONS(79), 1,
+      sym__plain_value,
+  [905] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(85), 1,
+    ACTIONS(172), 1,
       anon_sym_RBRACE,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
     STATE(26), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(29), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [998] = 12,
-    ACTIONS(79), 1,
+  [947] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(85), 1,
+    ACTIONS(172), 1,
       anon_sym_RPAREN,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
     STATE(27), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(30), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1040] = 7,
-    ACTIONS(149), 1,
+  [989] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(151), 1,
-      anon_sym_S,
-    STATE(16), 1,
-      aux_sym__layout_property_repeat1,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(172), 1,
+      anon_sym_RBRACK,
     STATE(28), 1,
       sym_comment,
-    STATE(57), 1,
-      sym_tile,
-    ACTIONS(3), 2,
+    STATE(31), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(147), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1072] = 12,
-    ACTIONS(79), 1,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1031] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(153), 1,
+    ACTIONS(174), 1,
       anon_sym_RBRACE,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(29), 1,
       sym_comment,
-    STATE(32), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1114] = 12,
-    ACTIONS(79), 1,
+  [1073] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(153), 1,
+    ACTIONS(174), 1,
       anon_sym_RPAREN,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(30), 1,
       sym_comment,
-    STATE(33), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1156] = 12,
-    ACTIONS(79), 1,
+  [1115] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(153), 1,
+    ACTIONS(174), 1,
       anon_sym_RBRACK,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(31), 1,
       sym_comment,
-    STATE(34), 1,
-      aux_sym__literal_repeat1,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1198] = 12,
-    ACTIONS(79), 1,
+  [1157] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(155), 1,
+    ACTIONS(176), 1,
       anon_sym_RBRACE,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
     STATE(32), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(35), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1240] = 12,
-    ACTIONS(79), 1,
+  [1199] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(155), 1,
+    ACTIONS(176), 1,
       anon_sym_RPAREN,
-    STATE(4), 1,
-      aux_sym__literal_repeat1,
     STATE(33), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(36), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1282] = 12,
-    ACTIONS(79), 1,
+  [1241] = 12,
+    ACTIONS(112), 1,
       anon_sym_LBRACE,
-    ACTIONS(81), 1,
+    ACTIONS(114), 1,
       anon_sym_LPAREN,
-    ACTIONS(83), 1,
+    ACTIONS(116), 1,
       anon_sym_LBRACK,
-    ACTIONS(155), 1,
+    ACTIONS(176), 1,
       anon_sym_RBRACK,
-    STATE(4), 1,
+    STATE(10), 1,
       aux_sym__literal_repeat1,
     STATE(34), 1,
       sym_comment,
-    STATE(41), 1,
+    STATE(53), 1,
       sym__item,
-    STATE(42), 1,
+    STATE(56), 1,
       sym_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(77), 2,
+    ACTIONS(110), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(89), 2,
+    ACTIONS(122), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(87), 3,
+    ACTIONS(120), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1324] = 15,
-    ACTIONS(157), 1,
+  [1283] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(118), 1,
       anon_sym_RBRACE,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(35), 1,
       sym_comment,
-    STATE(40), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1371] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(179), 1,
-      anon_sym_RBRACE,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1325] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(118), 1,
+      anon_sym_RPAREN,
+    STATE(9), 1,
+      aux_sym__literal_repeat1,
     STATE(36), 1,
       sym_comment,
-    STATE(37), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1418] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(181), 1,
-      anon_sym_RBRACE,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1367] = 12,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    ACTIONS(114), 1,
+      anon_sym_LPAREN,
+    ACTIONS(116), 1,
+      anon_sym_LBRACK,
+    ACTIONS(178), 1,
+      anon_sym_RPAREN,
+    STATE(16), 1,
+      aux_sym__literal_repeat1,
     STATE(37), 1,
       sym_comment,
-    STATE(40), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(53), 1,
+      sym__item,
+    STATE(56), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1465] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(183), 1,
+    ACTIONS(110), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(122), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(120), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1409] = 15,
+    ACTIONS(180), 1,
       anon_sym_RBRACE,
-    STATE(35), 1,
-      aux_sym_layout_repeat1,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
     STATE(38), 1,
       sym_comment,
+    STATE(39), 1,
+      aux_sym_layout_repeat1,
     STATE(67), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1512] = 4,
+  [1456] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(202), 1,
+      anon_sym_RBRACE,
     STATE(39), 1,
       sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(185), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(187), 11,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [1537] = 14,
-    ACTIONS(189), 1,
-      anon_sym_RBRACE,
-    ACTIONS(191), 1,
-      anon_sym_T,
-    ACTIONS(194), 1,
-      anon_sym_S,
-    ACTIONS(197), 1,
-      anon_sym_E,
-    ACTIONS(200), 1,
-      anon_sym_L,
-    ACTIONS(203), 1,
-      anon_sym_SC,
-    ACTIONS(206), 1,
-      anon_sym_M,
-    ACTIONS(209), 1,
-      anon_sym_P,
-    ACTIONS(212), 1,
-      anon_sym_POUND2,
-    ACTIONS(215), 1,
-      anon_sym_STAR,
-    ACTIONS(218), 1,
-      anon_sym_D,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
     STATE(67), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(40), 2,
+  [1503] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(204), 1,
+      anon_sym_RBRACE,
+    STATE(40), 1,
       sym_comment,
+    STATE(41), 1,
       aux_sym_layout_repeat1,
-  [1582] = 4,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1550] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(206), 1,
+      anon_sym_RBRACE,
     STATE(41), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(223), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(221), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1607] = 4,
+  [1597] = 4,
     STATE(42), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(227), 2,
+    ACTIONS(210), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(225), 11,
+    ACTIONS(208), 11,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_EQ,
@@ -11678,79 +11878,303 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1632] = 4,
-    STATE(43), 1,
-      sym_comment,
-    ACTIONS(57), 2,
+  [1622] = 14,
+    ACTIONS(212), 1,
+      anon_sym_RBRACE,
+    ACTIONS(214), 1,
+      anon_sym_T,
+    ACTIONS(217), 1,
+      anon_sym_S,
+    ACTIONS(220), 1,
+      anon_sym_E,
+    ACTIONS(223), 1,
+      anon_sym_L,
+    ACTIONS(226), 1,
+      anon_sym_SC,
+    ACTIONS(229), 1,
+      anon_sym_M,
+    ACTIONS(232), 1,
+      anon_sym_P,
+    ACTIONS(235), 1,
+      anon_sym_POUND2,
+    ACTIONS(238), 1,
+      anon_sym_STAR,
+    ACTIONS(241), 1,
+      anon_sym_D,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(229), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(231), 11,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [1657] = 4,
+    STATE(43), 2,
+      sym_comment,
+      aux_sym_layout_repeat1,
+  [1667] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(244), 1,
+      anon_sym_RBRACE,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
     STATE(44), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(235), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(233), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
+  [1714] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(246), 1,
       anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1682] = 4,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
     STATE(45), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(237), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(239), 11,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [1707] = 4,
+  [1761] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(248), 1,
+      anon_sym_RBRACE,
+    STATE(45), 1,
+      aux_sym_layout_repeat1,
     STATE(46), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(243), 2,
+  [1808] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(250), 1,
+      anon_sym_RBRACE,
+    STATE(44), 1,
+      aux_sym_layout_repeat1,
+    STATE(47), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1855] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(252), 1,
+      anon_sym_RBRACE,
+    STATE(48), 1,
+      sym_comment,
+    STATE(49), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1902] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(254), 1,
+      anon_sym_RBRACE,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
+    STATE(49), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1949] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(256), 1,
+      anon_sym_RBRACE,
+    STATE(50), 1,
+      sym_comment,
+    STATE(51), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [1996] = 15,
+    ACTIONS(182), 1,
+      anon_sym_T,
+    ACTIONS(184), 1,
+      anon_sym_S,
+    ACTIONS(186), 1,
+      anon_sym_E,
+    ACTIONS(188), 1,
+      anon_sym_L,
+    ACTIONS(190), 1,
+      anon_sym_SC,
+    ACTIONS(192), 1,
+      anon_sym_M,
+    ACTIONS(194), 1,
+      anon_sym_P,
+    ACTIONS(196), 1,
+      anon_sym_POUND2,
+    ACTIONS(198), 1,
+      anon_sym_STAR,
+    ACTIONS(200), 1,
+      anon_sym_D,
+    ACTIONS(258), 1,
+      anon_sym_RBRACE,
+    STATE(43), 1,
+      aux_sym_layout_repeat1,
+    STATE(51), 1,
+      sym_comment,
+    STATE(67), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2043] = 4,
+    STATE(52), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(262), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(241), 11,
+    ACTIONS(260), 11,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_EQ,
@@ -11762,279 +12186,112 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1732] = 4,
-    STATE(47), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(245), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(247), 11,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [1757] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(249), 1,
-      anon_sym_RBRACE,
-    STATE(40), 1,
-      aux_sym_layout_repeat1,
-    STATE(48), 1,
-      sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [1804] = 11,
-    ACTIONS(253), 1,
-      anon_sym_LBRACE,
-    ACTIONS(255), 1,
-      anon_sym_LPAREN,
-    ACTIONS(257), 1,
-      anon_sym_LBRACK,
-    STATE(49), 1,
-      sym_comment,
-    STATE(50), 1,
-      aux_sym_attribute_value_repeat1,
-    STATE(88), 1,
-      sym__item,
-    STATE(91), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(251), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(261), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(259), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1843] = 10,
-    ACTIONS(265), 1,
-      anon_sym_LBRACE,
-    ACTIONS(268), 1,
-      anon_sym_LPAREN,
-    ACTIONS(271), 1,
-      anon_sym_LBRACK,
-    STATE(88), 1,
-      sym__item,
-    STATE(91), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(263), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(277), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(50), 2,
-      sym_comment,
-      aux_sym_attribute_value_repeat1,
-    ACTIONS(274), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1880] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(280), 1,
-      anon_sym_RBRACE,
-    STATE(51), 1,
-      sym_comment,
-    STATE(52), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [1927] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(282), 1,
-      anon_sym_RBRACE,
-    STATE(40), 1,
-      aux_sym_layout_repeat1,
-    STATE(52), 1,
-      sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [1974] = 15,
-    ACTIONS(159), 1,
-      anon_sym_T,
-    ACTIONS(161), 1,
-      anon_sym_S,
-    ACTIONS(163), 1,
-      anon_sym_E,
-    ACTIONS(165), 1,
-      anon_sym_L,
-    ACTIONS(167), 1,
-      anon_sym_SC,
-    ACTIONS(169), 1,
-      anon_sym_M,
-    ACTIONS(171), 1,
-      anon_sym_P,
-    ACTIONS(173), 1,
-      anon_sym_POUND2,
-    ACTIONS(175), 1,
-      anon_sym_STAR,
-    ACTIONS(177), 1,
-      anon_sym_D,
-    ACTIONS(284), 1,
-      anon_sym_RBRACE,
-    STATE(48), 1,
-      aux_sym_layout_repeat1,
+  [2068] = 4,
     STATE(53), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [2021] = 4,
-    ACTIONS(288), 1,
-      anon_sym_S,
+    ACTIONS(266), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(264), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2093] = 11,
+    ACTIONS(270), 1,
+      anon_sym_LBRACE,
+    ACTIONS(272), 1,
+      anon_sym_LPAREN,
+    ACTIONS(274), 1,
+      anon_sym_LBRACK,
     STATE(54), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(286), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2045] = 4,
-    ACTIONS(292), 1,
-      anon_sym_S,
     STATE(55), 1,
-      sym_comment,
-    ACTIONS(3), 2,
+      aux_sym_attribute_value_repeat1,
+    STATE(106), 1,
+      sym__item,
+    STATE(110), 1,
+      sym_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(290), 11,
-      anon_sym_RBRACE,
+    ACTIONS(268), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(278), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(276), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2132] = 10,
+    ACTIONS(282), 1,
+      anon_sym_LBRACE,
+    ACTIONS(285), 1,
       anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2069] = 4,
-    ACTIONS(296), 1,
-      anon_sym_S,
+    ACTIONS(288), 1,
+      anon_sym_LBRACK,
+    STATE(106), 1,
+      sym__item,
+    STATE(110), 1,
+      sym_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(280), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(294), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(55), 2,
+      sym_comment,
+      aux_sym_attribute_value_repeat1,
+    ACTIONS(291), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2169] = 4,
     STATE(56), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(294), 11,
+    ACTIONS(299), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(297), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2093] = 4,
-    ACTIONS(300), 1,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2194] = 4,
+    ACTIONS(303), 1,
       anon_sym_S,
     STATE(57), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(298), 11,
+    ACTIONS(301), 11,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
       anon_sym_T,
@@ -12046,15 +12303,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2117] = 4,
-    ACTIONS(304), 1,
+  [2218] = 4,
+    ACTIONS(307), 1,
       anon_sym_S,
     STATE(58), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(302), 11,
+    ACTIONS(305), 11,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
       anon_sym_T,
@@ -12066,42 +12323,35 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2141] = 11,
-    ACTIONS(253), 1,
-      anon_sym_LBRACE,
-    ACTIONS(255), 1,
-      anon_sym_LPAREN,
-    ACTIONS(257), 1,
-      anon_sym_LBRACK,
-    STATE(49), 1,
-      aux_sym_attribute_value_repeat1,
+  [2242] = 4,
+    ACTIONS(311), 1,
+      anon_sym_S,
     STATE(59), 1,
       sym_comment,
-    STATE(88), 1,
-      sym__item,
-    STATE(91), 1,
-      sym_block,
-    STATE(339), 1,
-      sym_attribute_value,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(261), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(259), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2179] = 4,
-    ACTIONS(308), 1,
+    ACTIONS(309), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2266] = 4,
+    ACTIONS(315), 1,
       anon_sym_S,
     STATE(60), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(306), 11,
+    ACTIONS(313), 11,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
       anon_sym_T,
@@ -12113,15 +12363,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2203] = 4,
-    ACTIONS(312), 1,
+  [2290] = 4,
+    ACTIONS(319), 1,
       anon_sym_S,
     STATE(61), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(310), 11,
+    ACTIONS(317), 11,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
       anon_sym_T,
@@ -12133,36 +12383,44 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2227] = 4,
-    ACTIONS(316), 1,
-      anon_sym_S,
+  [2314] = 11,
+    ACTIONS(270), 1,
+      anon_sym_LBRACE,
+    ACTIONS(272), 1,
+      anon_sym_LPAREN,
+    ACTIONS(274), 1,
+      anon_sym_LBRACK,
+    STATE(54), 1,
+      aux_sym_attribute_value_repeat1,
     STATE(62), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(106), 1,
+      sym__item,
+    STATE(110), 1,
+      sym_block,
+    STATE(401), 1,
+      sym_attribute_value,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(314), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2251] = 4,
-    ACTIONS(320), 1,
+    ACTIONS(278), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(276), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2352] = 4,
+    ACTIONS(323), 1,
       anon_sym_S,
     STATE(63), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(318), 10,
+    ACTIONS(321), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -12172,16 +12430,17 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2274] = 4,
-    ACTIONS(324), 1,
+  [2376] = 4,
+    ACTIONS(327), 1,
       anon_sym_S,
     STATE(64), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(322), 10,
+    ACTIONS(325), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -12191,16 +12450,17 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2297] = 4,
-    ACTIONS(328), 1,
+  [2400] = 4,
+    ACTIONS(331), 1,
       anon_sym_S,
     STATE(65), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(326), 10,
+    ACTIONS(329), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -12210,34 +12470,37 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2320] = 4,
-    ACTIONS(332), 1,
-      anon_sym_S,
+  [2424] = 7,
+    ACTIONS(333), 1,
+      ts_builtin_sym_end,
+    ACTIONS(337), 1,
+      sym_integer,
     STATE(66), 1,
       sym_comment,
+    STATE(89), 1,
+      aux_sym_file_names_repeat1,
+    STATE(127), 1,
+      sym_file_name,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(330), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2343] = 4,
-    ACTIONS(336), 1,
+    ACTIONS(335), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2453] = 4,
+    ACTIONS(341), 1,
       anon_sym_S,
     STATE(67), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(334), 10,
+    ACTIONS(339), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -12248,1534 +12511,1565 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2366] = 4,
-    ACTIONS(340), 1,
-      anon_sym_S,
+  [2476] = 7,
+    ACTIONS(343), 1,
+      ts_builtin_sym_end,
+    ACTIONS(345), 1,
+      anon_sym_LF,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
     STATE(68), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(338), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2389] = 4,
-    ACTIONS(344), 1,
-      anon_sym_S,
+    ACTIONS(349), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2505] = 7,
+    ACTIONS(351), 1,
+      ts_builtin_sym_end,
+    ACTIONS(355), 1,
+      sym_integer,
     STATE(69), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(342), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2412] = 4,
-    ACTIONS(348), 1,
-      anon_sym_S,
-    STATE(70), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(346), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2435] = 4,
-    ACTIONS(352), 1,
-      anon_sym_S,
-    STATE(71), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(350), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2458] = 7,
-    ACTIONS(354), 1,
-      ts_builtin_sym_end,
-    ACTIONS(358), 1,
-      sym_integer,
-    STATE(72), 1,
-      sym_comment,
-    STATE(94), 1,
-      aux_sym_file_names_repeat1,
-    STATE(144), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(356), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2486] = 7,
-    ACTIONS(360), 1,
-      ts_builtin_sym_end,
-    ACTIONS(364), 1,
-      sym_integer,
-    STATE(73), 1,
-      sym_comment,
-    STATE(97), 1,
-      aux_sym_function_names_repeat1,
-    STATE(133), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(362), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2514] = 7,
-    ACTIONS(366), 1,
-      ts_builtin_sym_end,
-    ACTIONS(370), 1,
-      sym_integer,
-    STATE(74), 1,
-      sym_comment,
-    STATE(99), 1,
+    STATE(76), 1,
       aux_sym_file_locations_repeat1,
-    STATE(137), 1,
+    STATE(129), 1,
       sym_file_location,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(368), 6,
+    ACTIONS(353), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2542] = 7,
-    ACTIONS(372), 1,
+  [2534] = 7,
+    ACTIONS(357), 1,
       ts_builtin_sym_end,
-    ACTIONS(376), 1,
+    ACTIONS(361), 1,
       sym_integer,
-    STATE(75), 1,
+    STATE(70), 1,
       sym_comment,
-    STATE(100), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(141), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(374), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2570] = 7,
-    ACTIONS(376), 1,
-      sym_integer,
-    ACTIONS(378), 1,
-      ts_builtin_sym_end,
-    STATE(75), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(76), 1,
-      sym_comment,
-    STATE(141), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(380), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2598] = 7,
-    ACTIONS(382), 1,
-      ts_builtin_sym_end,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(386), 1,
-      anon_sym_LF,
     STATE(77), 1,
-      sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+      aux_sym_stack_frames_repeat1,
+    STATE(135), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(388), 6,
+    ACTIONS(359), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2626] = 7,
-    ACTIONS(364), 1,
+  [2563] = 7,
+    ACTIONS(355), 1,
       sym_integer,
-    ACTIONS(390), 1,
+    ACTIONS(363), 1,
       ts_builtin_sym_end,
-    STATE(73), 1,
-      aux_sym_function_names_repeat1,
-    STATE(78), 1,
+    STATE(69), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(71), 1,
       sym_comment,
-    STATE(133), 1,
+    STATE(129), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(365), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2592] = 7,
+    ACTIONS(361), 1,
+      sym_integer,
+    ACTIONS(367), 1,
+      ts_builtin_sym_end,
+    STATE(70), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(72), 1,
+      sym_comment,
+    STATE(135), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(369), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2621] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(371), 1,
+      ts_builtin_sym_end,
+    ACTIONS(373), 1,
+      anon_sym_LF,
+    STATE(73), 1,
+      sym_comment,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(375), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2650] = 6,
+    ACTIONS(377), 1,
+      ts_builtin_sym_end,
+    ACTIONS(381), 1,
+      sym_integer,
+    STATE(127), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(74), 2,
+      sym_comment,
+      aux_sym_file_names_repeat1,
+    ACTIONS(379), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2677] = 6,
+    ACTIONS(384), 1,
+      ts_builtin_sym_end,
+    ACTIONS(388), 1,
+      sym_integer,
+    STATE(130), 1,
       sym_function_name,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(392), 6,
+    STATE(75), 2,
+      sym_comment,
+      aux_sym_function_names_repeat1,
+    ACTIONS(386), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2654] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(394), 1,
+  [2704] = 6,
+    ACTIONS(391), 1,
       ts_builtin_sym_end,
-    ACTIONS(396), 1,
+    ACTIONS(395), 1,
+      sym_integer,
+    STATE(129), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(76), 2,
+      sym_comment,
+      aux_sym_file_locations_repeat1,
+    ACTIONS(393), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2731] = 6,
+    ACTIONS(398), 1,
+      ts_builtin_sym_end,
+    ACTIONS(402), 1,
+      sym_integer,
+    STATE(135), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(77), 2,
+      sym_comment,
+      aux_sym_stack_frames_repeat1,
+    ACTIONS(400), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2758] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(405), 1,
+      ts_builtin_sym_end,
+    ACTIONS(407), 1,
+      anon_sym_LF,
+    STATE(78), 1,
+      sym_comment,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(409), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [2787] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(411), 1,
+      ts_builtin_sym_end,
+    ACTIONS(413), 1,
       anon_sym_LF,
     STATE(79), 1,
       sym_comment,
-    STATE(102), 1,
+    STATE(94), 1,
       aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(398), 6,
+    ACTIONS(415), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2682] = 7,
-    ACTIONS(384), 1,
+  [2816] = 7,
+    ACTIONS(347), 1,
       anon_sym_COMMA,
-    ACTIONS(400), 1,
+    ACTIONS(417), 1,
       ts_builtin_sym_end,
-    ACTIONS(402), 1,
+    ACTIONS(419), 1,
       anon_sym_LF,
     STATE(80), 1,
       sym_comment,
-    STATE(102), 1,
+    STATE(94), 1,
       aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(404), 6,
+    ACTIONS(421), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2710] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(406), 1,
-      ts_builtin_sym_end,
-    ACTIONS(408), 1,
-      anon_sym_LF,
+  [2845] = 4,
+    ACTIONS(425), 1,
+      anon_sym_S,
     STATE(81), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(410), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2738] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(412), 1,
-      ts_builtin_sym_end,
-    ACTIONS(414), 1,
-      anon_sym_LF,
+    ACTIONS(423), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2868] = 4,
+    ACTIONS(429), 1,
+      anon_sym_S,
     STATE(82), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(416), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2766] = 7,
-    ACTIONS(370), 1,
-      sym_integer,
-    ACTIONS(418), 1,
-      ts_builtin_sym_end,
-    STATE(74), 1,
-      aux_sym_file_locations_repeat1,
+    ACTIONS(427), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2891] = 4,
+    ACTIONS(433), 1,
+      anon_sym_S,
     STATE(83), 1,
       sym_comment,
-    STATE(137), 1,
-      sym_file_location,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(420), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2794] = 10,
-    ACTIONS(422), 1,
-      anon_sym_LPAREN,
-    ACTIONS(424), 1,
-      anon_sym_RPAREN,
-    ACTIONS(426), 1,
-      anon_sym_b,
-    ACTIONS(428), 1,
-      sym_primitive_type,
-    ACTIONS(430), 1,
-      sym_name,
+    ACTIONS(431), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2914] = 4,
+    ACTIONS(437), 1,
+      anon_sym_S,
     STATE(84), 1,
       sym_comment,
-    STATE(271), 1,
-      sym_operand,
-    STATE(428), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(395), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [2828] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(432), 1,
-      ts_builtin_sym_end,
-    ACTIONS(434), 1,
-      anon_sym_LF,
-    STATE(79), 1,
-      aux_sym_module_header_repeat1,
+    ACTIONS(435), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2937] = 4,
+    ACTIONS(441), 1,
+      anon_sym_S,
     STATE(85), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(436), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2856] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(438), 1,
-      ts_builtin_sym_end,
-    ACTIONS(440), 1,
-      anon_sym_LF,
+    ACTIONS(439), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2960] = 4,
+    ACTIONS(445), 1,
+      anon_sym_S,
     STATE(86), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(442), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2884] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(444), 1,
-      ts_builtin_sym_end,
-    ACTIONS(446), 1,
-      anon_sym_LF,
+    ACTIONS(443), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2983] = 4,
+    ACTIONS(449), 1,
+      anon_sym_S,
     STATE(87), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(448), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [2912] = 4,
+    ACTIONS(447), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3006] = 4,
+    ACTIONS(453), 1,
+      anon_sym_S,
     STATE(88), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(452), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(450), 8,
+    ACTIONS(451), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3029] = 7,
+    ACTIONS(337), 1,
+      sym_integer,
+    ACTIONS(455), 1,
       ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2934] = 7,
-    ACTIONS(384), 1,
-      anon_sym_COMMA,
-    ACTIONS(454), 1,
-      ts_builtin_sym_end,
-    ACTIONS(456), 1,
-      anon_sym_LF,
+    STATE(74), 1,
+      aux_sym_file_names_repeat1,
     STATE(89), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    STATE(127), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(458), 6,
+    ACTIONS(457), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [2962] = 11,
-    ACTIONS(460), 1,
-      anon_sym_file_name_id,
-    ACTIONS(463), 1,
-      anon_sym_function_name_id,
-    ACTIONS(466), 1,
-      anon_sym_line,
-    ACTIONS(469), 1,
-      anon_sym_end_line,
-    ACTIONS(472), 1,
-      anon_sym_column,
-    ACTIONS(475), 1,
-      anon_sym_end_column,
-    ACTIONS(478), 1,
-      anon_sym_RBRACE,
-    ACTIONS(480), 1,
-      sym_key,
-    STATE(148), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
+  [3058] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(459), 1,
+      ts_builtin_sym_end,
+    ACTIONS(461), 1,
+      anon_sym_LF,
+    STATE(90), 1,
+      sym_comment,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(90), 2,
-      sym_comment,
-      aux_sym_file_location_repeat1,
-  [2998] = 4,
+    ACTIONS(463), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3087] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(465), 1,
+      ts_builtin_sym_end,
+    ACTIONS(467), 1,
+      anon_sym_LF,
     STATE(91), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(227), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(225), 8,
+    ACTIONS(469), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3116] = 7,
+    ACTIONS(471), 1,
       ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3020] = 4,
+    ACTIONS(475), 1,
+      sym_integer,
     STATE(92), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(93), 1,
+      aux_sym_function_names_repeat1,
+    STATE(130), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(235), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(233), 8,
+    ACTIONS(473), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3145] = 7,
+    ACTIONS(475), 1,
+      sym_integer,
+    ACTIONS(477), 1,
       ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3042] = 4,
+    STATE(75), 1,
+      aux_sym_function_names_repeat1,
     STATE(93), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(130), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(243), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(241), 8,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3064] = 7,
-    ACTIONS(358), 1,
-      sym_integer,
+    ACTIONS(479), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3174] = 5,
     ACTIONS(483), 1,
+      anon_sym_COMMA,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(481), 2,
       ts_builtin_sym_end,
-    STATE(94), 1,
+      anon_sym_LF,
+    STATE(94), 2,
       sym_comment,
+      aux_sym_module_header_repeat1,
+    ACTIONS(486), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3199] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
+    ACTIONS(488), 1,
+      ts_builtin_sym_end,
+    ACTIONS(490), 1,
+      anon_sym_LF,
+    STATE(73), 1,
+      aux_sym_module_header_repeat1,
     STATE(95), 1,
-      aux_sym_file_names_repeat1,
-    STATE(144), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(485), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3092] = 6,
-    ACTIONS(487), 1,
-      ts_builtin_sym_end,
-    ACTIONS(491), 1,
-      sym_integer,
-    STATE(144), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(95), 2,
       sym_comment,
-      aux_sym_file_names_repeat1,
-    ACTIONS(489), 6,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(492), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3118] = 7,
-    ACTIONS(384), 1,
+  [3228] = 7,
+    ACTIONS(347), 1,
       anon_sym_COMMA,
     ACTIONS(494), 1,
       ts_builtin_sym_end,
     ACTIONS(496), 1,
       anon_sym_LF,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
     STATE(96), 1,
       sym_comment,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(498), 6,
+    ACTIONS(498), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3146] = 6,
+  [3257] = 7,
+    ACTIONS(347), 1,
+      anon_sym_COMMA,
     ACTIONS(500), 1,
       ts_builtin_sym_end,
-    ACTIONS(504), 1,
-      sym_integer,
-    STATE(133), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
+    ACTIONS(502), 1,
+      anon_sym_LF,
+    STATE(94), 1,
+      aux_sym_module_header_repeat1,
+    STATE(97), 1,
+      sym_comment,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(97), 2,
-      sym_comment,
-      aux_sym_function_names_repeat1,
-    ACTIONS(502), 6,
+    ACTIONS(504), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3172] = 12,
-    ACTIONS(507), 1,
-      anon_sym_file_name_id,
-    ACTIONS(509), 1,
-      anon_sym_function_name_id,
-    ACTIONS(511), 1,
-      anon_sym_line,
-    ACTIONS(513), 1,
-      anon_sym_end_line,
-    ACTIONS(515), 1,
-      anon_sym_column,
-    ACTIONS(517), 1,
-      anon_sym_end_column,
-    ACTIONS(519), 1,
-      anon_sym_RBRACE,
-    ACTIONS(521), 1,
-      sym_key,
+  [3286] = 4,
     STATE(98), 1,
       sym_comment,
-    STATE(101), 1,
-      aux_sym_file_location_repeat1,
-    STATE(148), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [3210] = 6,
-    ACTIONS(523), 1,
-      ts_builtin_sym_end,
-    ACTIONS(527), 1,
-      sym_integer,
-    STATE(137), 1,
-      sym_file_location,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(99), 2,
-      sym_comment,
-      aux_sym_file_locations_repeat1,
-    ACTIONS(525), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3236] = 6,
-    ACTIONS(530), 1,
-      ts_builtin_sym_end,
-    ACTIONS(534), 1,
-      sym_integer,
-    STATE(141), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(100), 2,
-      sym_comment,
-      aux_sym_stack_frames_repeat1,
-    ACTIONS(532), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3262] = 12,
-    ACTIONS(507), 1,
-      anon_sym_file_name_id,
-    ACTIONS(509), 1,
-      anon_sym_function_name_id,
-    ACTIONS(511), 1,
-      anon_sym_line,
-    ACTIONS(513), 1,
-      anon_sym_end_line,
-    ACTIONS(515), 1,
-      anon_sym_column,
-    ACTIONS(517), 1,
-      anon_sym_end_column,
-    ACTIONS(521), 1,
-      sym_key,
-    ACTIONS(537), 1,
-      anon_sym_RBRACE,
-    STATE(90), 1,
-      aux_sym_file_location_repeat1,
-    STATE(101), 1,
-      sym_comment,
-    STATE(148), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [3300] = 5,
-    ACTIONS(541), 1,
-      anon_sym_COMMA,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(539), 2,
+    ACTIONS(506), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    STATE(102), 2,
-      sym_comment,
-      aux_sym_module_header_repeat1,
-    ACTIONS(544), 6,
+    ACTIONS(508), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3324] = 4,
+  [3308] = 6,
+    ACTIONS(510), 1,
+      ts_builtin_sym_end,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    STATE(79), 1,
+      aux_sym_module_header_repeat1,
+    STATE(99), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(514), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3334] = 12,
+    ACTIONS(516), 1,
+      anon_sym_file_name_id,
+    ACTIONS(518), 1,
+      anon_sym_function_name_id,
+    ACTIONS(520), 1,
+      anon_sym_line,
+    ACTIONS(522), 1,
+      anon_sym_end_line,
+    ACTIONS(524), 1,
+      anon_sym_column,
+    ACTIONS(526), 1,
+      anon_sym_end_column,
+    ACTIONS(528), 1,
+      anon_sym_RBRACE,
+    ACTIONS(530), 1,
+      sym_key,
+    STATE(100), 1,
+      sym_comment,
+    STATE(117), 1,
+      aux_sym_file_location_repeat1,
+    STATE(153), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3372] = 4,
+    STATE(101), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(532), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(534), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3394] = 6,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    ACTIONS(536), 1,
+      ts_builtin_sym_end,
+    STATE(96), 1,
+      aux_sym_module_header_repeat1,
+    STATE(102), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(538), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3420] = 6,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    ACTIONS(540), 1,
+      ts_builtin_sym_end,
+    STATE(78), 1,
+      aux_sym_module_header_repeat1,
     STATE(103), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(546), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(548), 7,
-      anon_sym_COMMA,
+    ACTIONS(542), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3345] = 4,
+  [3446] = 4,
     STATE(104), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(550), 2,
+    ACTIONS(544), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(552), 7,
+    ACTIONS(546), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3366] = 4,
+  [3468] = 10,
+    ACTIONS(548), 1,
+      anon_sym_LPAREN,
+    ACTIONS(550), 1,
+      anon_sym_RPAREN,
+    ACTIONS(552), 1,
+      anon_sym_b,
+    ACTIONS(554), 1,
+      sym_primitive_type,
+    ACTIONS(556), 1,
+      sym_name,
     STATE(105), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(312), 1,
+      sym_operand,
+    STATE(474), 1,
+      sym__shape,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(554), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(556), 7,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3387] = 4,
+    STATE(441), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [3502] = 4,
     STATE(106), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(558), 2,
+    ACTIONS(560), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(558), 8,
       ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(560), 7,
       anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3408] = 6,
-    ACTIONS(494), 1,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3524] = 6,
+    ACTIONS(405), 1,
       ts_builtin_sym_end,
-    ACTIONS(562), 1,
+    ACTIONS(512), 1,
       anon_sym_COMMA,
-    STATE(89), 1,
+    STATE(90), 1,
       aux_sym_module_header_repeat1,
     STATE(107), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(498), 6,
+    ACTIONS(409), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3433] = 4,
+  [3550] = 4,
     STATE(108), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(564), 2,
+    ACTIONS(481), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(566), 7,
+    ACTIONS(486), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3454] = 11,
-    ACTIONS(568), 1,
-      anon_sym_LPAREN,
-    ACTIONS(570), 1,
-      anon_sym_RPAREN,
-    ACTIONS(572), 1,
-      sym__module_array_shape,
-    ACTIONS(574), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(576), 1,
-      sym__operand_name,
+  [3572] = 4,
     STATE(109), 1,
       sym_comment,
-    STATE(300), 1,
-      sym__module_operand,
-    STATE(375), 1,
-      sym__module_shape,
-    STATE(406), 1,
-      sym__module_tuple_shape,
-    STATE(407), 1,
-      sym__module_buffer_shape,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [3489] = 6,
-    ACTIONS(382), 1,
+    ACTIONS(562), 2,
       ts_builtin_sym_end,
-    ACTIONS(562), 1,
+      anon_sym_LF,
+    ACTIONS(564), 8,
       anon_sym_COMMA,
-    STATE(81), 1,
-      aux_sym_module_header_repeat1,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3594] = 4,
     STATE(110), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(388), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3514] = 4,
+    ACTIONS(299), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(297), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3616] = 4,
     STATE(111), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(578), 2,
+    ACTIONS(210), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(208), 8,
       ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(580), 7,
       anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3535] = 9,
-    ACTIONS(422), 1,
+      anon_sym_LBRACE,
       anon_sym_LPAREN,
-    ACTIONS(426), 1,
-      anon_sym_b,
-    ACTIONS(428), 1,
-      sym_primitive_type,
-    ACTIONS(430), 1,
-      sym_name,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3638] = 4,
     STATE(112), 1,
       sym_comment,
-    STATE(326), 1,
-      sym_operand,
-    STATE(428), 1,
-      sym__shape,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(395), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [3566] = 6,
-    ACTIONS(562), 1,
-      anon_sym_COMMA,
-    ACTIONS(582), 1,
+    ACTIONS(262), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(260), 8,
       ts_builtin_sym_end,
-    STATE(96), 1,
-      aux_sym_module_header_repeat1,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3660] = 4,
     STATE(113), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(584), 6,
+    ACTIONS(566), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(568), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3591] = 6,
-    ACTIONS(400), 1,
-      ts_builtin_sym_end,
-    ACTIONS(562), 1,
-      anon_sym_COMMA,
-    STATE(86), 1,
-      aux_sym_module_header_repeat1,
+  [3682] = 4,
     STATE(114), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(404), 6,
+    ACTIONS(506), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(508), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3616] = 4,
+  [3704] = 4,
     STATE(115), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(586), 2,
+    ACTIONS(570), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(588), 7,
+    ACTIONS(572), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3637] = 4,
+  [3726] = 4,
     STATE(116), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(590), 2,
+    ACTIONS(574), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(592), 7,
+    ACTIONS(576), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3658] = 4,
+  [3748] = 12,
+    ACTIONS(516), 1,
+      anon_sym_file_name_id,
+    ACTIONS(518), 1,
+      anon_sym_function_name_id,
+    ACTIONS(520), 1,
+      anon_sym_line,
+    ACTIONS(522), 1,
+      anon_sym_end_line,
+    ACTIONS(524), 1,
+      anon_sym_column,
+    ACTIONS(526), 1,
+      anon_sym_end_column,
+    ACTIONS(530), 1,
+      sym_key,
+    ACTIONS(578), 1,
+      anon_sym_RBRACE,
     STATE(117), 1,
       sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(594), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(596), 7,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3679] = 6,
-    ACTIONS(412), 1,
-      ts_builtin_sym_end,
-    ACTIONS(562), 1,
-      anon_sym_COMMA,
-    STATE(87), 1,
-      aux_sym_module_header_repeat1,
-    STATE(118), 1,
-      sym_comment,
+    STATE(123), 1,
+      aux_sym_file_location_repeat1,
+    STATE(153), 1,
+      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(416), 6,
+  [3786] = 4,
+    STATE(118), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(580), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(582), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3704] = 6,
-    ACTIONS(562), 1,
+  [3808] = 6,
+    ACTIONS(512), 1,
       anon_sym_COMMA,
-    ACTIONS(598), 1,
+    ACTIONS(584), 1,
       ts_builtin_sym_end,
-    STATE(77), 1,
+    STATE(97), 1,
       aux_sym_module_header_repeat1,
     STATE(119), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(600), 6,
+    ACTIONS(586), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3729] = 4,
+  [3834] = 4,
     STATE(120), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(539), 2,
+    ACTIONS(588), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(544), 7,
+    ACTIONS(590), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3750] = 6,
-    ACTIONS(562), 1,
-      anon_sym_COMMA,
-    ACTIONS(602), 1,
+  [3856] = 6,
+    ACTIONS(411), 1,
       ts_builtin_sym_end,
-    STATE(82), 1,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    STATE(91), 1,
       aux_sym_module_header_repeat1,
     STATE(121), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(604), 6,
+    ACTIONS(415), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3775] = 4,
+  [3882] = 6,
+    ACTIONS(494), 1,
+      ts_builtin_sym_end,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    STATE(80), 1,
+      aux_sym_module_header_repeat1,
     STATE(122), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(606), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(608), 7,
-      anon_sym_COMMA,
+    ACTIONS(498), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3796] = 4,
-    STATE(123), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(606), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(608), 7,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [3817] = 6,
-    ACTIONS(562), 1,
-      anon_sym_COMMA,
+  [3908] = 11,
+    ACTIONS(592), 1,
+      anon_sym_file_name_id,
+    ACTIONS(595), 1,
+      anon_sym_function_name_id,
+    ACTIONS(598), 1,
+      anon_sym_line,
+    ACTIONS(601), 1,
+      anon_sym_end_line,
+    ACTIONS(604), 1,
+      anon_sym_column,
+    ACTIONS(607), 1,
+      anon_sym_end_column,
     ACTIONS(610), 1,
+      anon_sym_RBRACE,
+    ACTIONS(612), 1,
+      sym_key,
+    STATE(153), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(123), 2,
+      sym_comment,
+      aux_sym_file_location_repeat1,
+  [3944] = 6,
+    ACTIONS(500), 1,
       ts_builtin_sym_end,
-    STATE(80), 1,
+    ACTIONS(512), 1,
+      anon_sym_COMMA,
+    STATE(68), 1,
       aux_sym_module_header_repeat1,
     STATE(124), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(612), 6,
+    ACTIONS(504), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3842] = 8,
-    ACTIONS(59), 1,
-      anon_sym_LF,
-    ACTIONS(61), 1,
-      anon_sym_COMMA,
-    ACTIONS(614), 1,
-      anon_sym_LBRACE,
+  [3970] = 4,
     STATE(125), 1,
       sym_comment,
-    STATE(127), 1,
-      aux_sym__module_value_repeat1,
-    STATE(202), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(616), 3,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [3870] = 4,
-    ACTIONS(620), 1,
-      anon_sym_RBRACE,
+    ACTIONS(615), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(617), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3992] = 4,
     STATE(126), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(618), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [3890] = 7,
-    ACTIONS(67), 1,
-      anon_sym_LF,
-    ACTIONS(69), 1,
-      anon_sym_COMMA,
-    ACTIONS(622), 1,
-      anon_sym_LBRACE,
-    STATE(202), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
+    ACTIONS(619), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(621), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4013] = 4,
+    STATE(127), 1,
+      sym_comment,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(127), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(625), 3,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [3916] = 4,
+    ACTIONS(623), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(625), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4034] = 4,
     STATE(128), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(628), 2,
+    ACTIONS(627), 2,
       ts_builtin_sym_end,
       sym_integer,
-    ACTIONS(630), 6,
+    ACTIONS(629), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [3936] = 6,
-    ACTIONS(634), 1,
-      anon_sym_LBRACE,
+  [4055] = 4,
     STATE(129), 1,
       sym_comment,
-    STATE(213), 1,
-      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(632), 3,
+    ACTIONS(631), 2,
       ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(636), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [3960] = 8,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(638), 1,
-      anon_sym_RPAREN,
-    ACTIONS(640), 1,
-      sym_primitive_type,
+      sym_integer,
+    ACTIONS(633), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4076] = 4,
     STATE(130), 1,
       sym_comment,
-    STATE(287), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(635), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(637), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4097] = 9,
+    ACTIONS(548), 1,
+      anon_sym_LPAREN,
+    ACTIONS(552), 1,
+      anon_sym_b,
+    ACTIONS(554), 1,
+      sym_primitive_type,
+    ACTIONS(556), 1,
+      sym_name,
+    STATE(131), 1,
+      sym_comment,
+    STATE(358), 1,
+      sym_operand,
+    STATE(474), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
+    STATE(441), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [3988] = 4,
-    ACTIONS(644), 1,
-      anon_sym_RBRACE,
-    STATE(131), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(642), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4008] = 4,
+  [4128] = 4,
     STATE(132), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(646), 2,
+    ACTIONS(639), 2,
       ts_builtin_sym_end,
       sym_integer,
-    ACTIONS(648), 6,
+    ACTIONS(641), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4028] = 4,
+  [4149] = 4,
     STATE(133), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(650), 2,
+    ACTIONS(643), 2,
       ts_builtin_sym_end,
       sym_integer,
-    ACTIONS(652), 6,
+    ACTIONS(645), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4048] = 4,
-    ACTIONS(656), 1,
-      anon_sym_RBRACE,
+  [4170] = 4,
     STATE(134), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(654), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4068] = 4,
-    ACTIONS(660), 1,
-      anon_sym_RBRACE,
+    ACTIONS(647), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(649), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4191] = 4,
     STATE(135), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(658), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4088] = 4,
+    ACTIONS(651), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(653), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4212] = 4,
     STATE(136), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(662), 2,
+    ACTIONS(655), 2,
       ts_builtin_sym_end,
       sym_integer,
-    ACTIONS(664), 6,
+    ACTIONS(657), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4108] = 4,
+  [4233] = 11,
+    ACTIONS(659), 1,
+      anon_sym_LPAREN,
+    ACTIONS(661), 1,
+      anon_sym_RPAREN,
+    ACTIONS(663), 1,
+      sym__module_array_shape,
+    ACTIONS(665), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(667), 1,
+      sym__operand_name,
     STATE(137), 1,
       sym_comment,
+    STATE(279), 1,
+      sym__module_operand,
+    STATE(412), 1,
+      sym__module_tuple_shape,
+    STATE(413), 1,
+      sym__module_buffer_shape,
+    STATE(431), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(666), 2,
+  [4268] = 4,
+    ACTIONS(669), 1,
       ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(668), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4128] = 4,
-    ACTIONS(672), 1,
-      anon_sym_RBRACE,
     STATE(138), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(670), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4148] = 4,
-    ACTIONS(676), 1,
-      anon_sym_RBRACE,
+    ACTIONS(671), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4288] = 4,
+    ACTIONS(673), 1,
+      ts_builtin_sym_end,
     STATE(139), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(674), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4168] = 10,
-    ACTIONS(568), 1,
-      anon_sym_LPAREN,
-    ACTIONS(572), 1,
-      sym__module_array_shape,
-    ACTIONS(574), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(576), 1,
-      sym__operand_name,
-    STATE(140), 1,
-      sym_comment,
-    STATE(373), 1,
-      sym__module_operand,
-    STATE(375), 1,
-      sym__module_shape,
-    STATE(406), 1,
-      sym__module_tuple_shape,
-    STATE(407), 1,
-      sym__module_buffer_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4200] = 4,
-    STATE(141), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(678), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(680), 6,
+    ACTIONS(675), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4220] = 8,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
-    ACTIONS(682), 1,
-      anon_sym_RPAREN,
-    STATE(142), 1,
+  [4308] = 4,
+    ACTIONS(677), 1,
+      ts_builtin_sym_end,
+    STATE(140), 1,
       sym_comment,
-    STATE(275), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(679), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4328] = 8,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(683), 1,
+      anon_sym_RPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(141), 1,
+      sym_comment,
+    STATE(318), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
+    STATE(221), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [4248] = 4,
+  [4356] = 4,
+    ACTIONS(417), 1,
+      ts_builtin_sym_end,
+    STATE(142), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(421), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4376] = 4,
+    ACTIONS(691), 1,
+      anon_sym_RBRACE,
     STATE(143), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(684), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(686), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4268] = 4,
+    ACTIONS(689), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4396] = 8,
+    ACTIONS(82), 1,
+      anon_sym_LF,
+    ACTIONS(84), 1,
+      anon_sym_COMMA,
+    ACTIONS(693), 1,
+      anon_sym_LBRACE,
     STATE(144), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(146), 1,
+      aux_sym__module_value_repeat1,
+    STATE(209), 1,
+      sym__module_block,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(688), 2,
+    ACTIONS(695), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [4424] = 4,
+    ACTIONS(697), 1,
       ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(690), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4288] = 4,
-    ACTIONS(694), 1,
-      anon_sym_RBRACE,
     STATE(145), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(692), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4308] = 4,
-    STATE(146), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(696), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(698), 6,
+    ACTIONS(699), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4328] = 4,
+  [4444] = 7,
+    ACTIONS(70), 1,
+      anon_sym_LF,
+    ACTIONS(72), 1,
+      anon_sym_COMMA,
+    ACTIONS(701), 1,
+      anon_sym_LBRACE,
+    STATE(209), 1,
+      sym__module_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(146), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(704), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [4470] = 4,
+    ACTIONS(709), 1,
+      anon_sym_RBRACE,
     STATE(147), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(700), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(702), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4348] = 4,
-    ACTIONS(706), 1,
-      anon_sym_RBRACE,
-    STATE(148), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(704), 7,
+    ACTIONS(707), 7,
       anon_sym_file_name_id,
       anon_sym_function_name_id,
       anon_sym_line,
@@ -13783,1447 +14077,1512 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_column,
       anon_sym_end_column,
       sym_key,
-  [4368] = 9,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(710), 1,
-      anon_sym_RBRACE,
-    ACTIONS(712), 1,
-      sym__reference,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    STATE(149), 1,
-      sym_comment,
-    STATE(211), 1,
-      aux_sym__module_block_repeat1,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4397] = 7,
-    ACTIONS(19), 1,
+  [4490] = 8,
+    ACTIONS(681), 1,
       anon_sym_LPAREN,
-    ACTIONS(23), 1,
+    ACTIONS(685), 1,
       anon_sym_b,
-    ACTIONS(640), 1,
+    ACTIONS(687), 1,
       sym_primitive_type,
-    STATE(150), 1,
+    ACTIONS(711), 1,
+      anon_sym_RPAREN,
+    STATE(148), 1,
       sym_comment,
-    STATE(440), 1,
+    STATE(311), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
+    STATE(221), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [4422] = 4,
+  [4518] = 4,
+    ACTIONS(715), 1,
+      anon_sym_RBRACE,
+    STATE(149), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(713), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4538] = 4,
+    ACTIONS(717), 1,
+      ts_builtin_sym_end,
+    STATE(150), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(719), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4558] = 4,
+    ACTIONS(721), 1,
+      ts_builtin_sym_end,
     STATE(151), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(720), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(718), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-  [4441] = 4,
-    ACTIONS(394), 1,
-      ts_builtin_sym_end,
+    ACTIONS(723), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4578] = 4,
+    ACTIONS(727), 1,
+      anon_sym_RBRACE,
     STATE(152), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(398), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4460] = 4,
-    ACTIONS(406), 1,
-      ts_builtin_sym_end,
+    ACTIONS(725), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4598] = 4,
+    ACTIONS(731), 1,
+      anon_sym_RBRACE,
     STATE(153), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(410), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4479] = 9,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(722), 1,
-      anon_sym_RBRACE,
-    ACTIONS(724), 1,
-      sym__reference,
+    ACTIONS(729), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4618] = 4,
+    ACTIONS(733), 1,
+      ts_builtin_sym_end,
     STATE(154), 1,
       sym_comment,
-    STATE(185), 1,
-      aux_sym__module_block_repeat1,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4508] = 7,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
-    STATE(155), 1,
-      sym_comment,
-    STATE(323), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4533] = 7,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
-    STATE(156), 1,
-      sym_comment,
-    STATE(304), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(217), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4558] = 4,
-    STATE(157), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(728), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(726), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-  [4577] = 4,
-    ACTIONS(454), 1,
-      ts_builtin_sym_end,
-    STATE(158), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(458), 6,
+    ACTIONS(735), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4596] = 7,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
-    STATE(159), 1,
+  [4638] = 4,
+    ACTIONS(459), 1,
+      ts_builtin_sym_end,
+    STATE(155), 1,
       sym_comment,
-    STATE(433), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(463), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4658] = 4,
+    ACTIONS(343), 1,
+      ts_builtin_sym_end,
+    STATE(156), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(349), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4678] = 8,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    ACTIONS(737), 1,
+      anon_sym_RPAREN,
+    STATE(157), 1,
+      sym_comment,
+    STATE(326), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
+    STATE(221), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [4621] = 4,
-    ACTIONS(730), 1,
+  [4706] = 10,
+    ACTIONS(659), 1,
+      anon_sym_LPAREN,
+    ACTIONS(663), 1,
+      sym__module_array_shape,
+    ACTIONS(665), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(667), 1,
+      sym__operand_name,
+    STATE(158), 1,
+      sym_comment,
+    STATE(404), 1,
+      sym__module_operand,
+    STATE(412), 1,
+      sym__module_tuple_shape,
+    STATE(413), 1,
+      sym__module_buffer_shape,
+    STATE(431), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4738] = 4,
+    ACTIONS(739), 1,
+      ts_builtin_sym_end,
+    STATE(159), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(741), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4758] = 4,
+    ACTIONS(371), 1,
       ts_builtin_sym_end,
     STATE(160), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(732), 6,
+    ACTIONS(375), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4640] = 4,
-    ACTIONS(734), 1,
+  [4778] = 4,
+    ACTIONS(465), 1,
       ts_builtin_sym_end,
     STATE(161), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(736), 6,
+    ACTIONS(469), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
+      sym_root,
       sym_name,
-  [4659] = 4,
-    ACTIONS(738), 1,
-      ts_builtin_sym_end,
+  [4798] = 4,
+    ACTIONS(745), 1,
+      anon_sym_RBRACE,
     STATE(162), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(740), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4678] = 4,
-    ACTIONS(742), 1,
-      ts_builtin_sym_end,
+    ACTIONS(743), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4818] = 4,
+    ACTIONS(749), 1,
+      anon_sym_RBRACE,
     STATE(163), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(744), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4697] = 7,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
+    ACTIONS(747), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4838] = 4,
+    ACTIONS(753), 1,
+      anon_sym_RBRACE,
     STATE(164), 1,
       sym_comment,
-    STATE(466), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(217), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4722] = 4,
-    ACTIONS(746), 1,
-      ts_builtin_sym_end,
+    ACTIONS(751), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [4858] = 6,
+    ACTIONS(757), 1,
+      anon_sym_LBRACE,
     STATE(165), 1,
       sym_comment,
+    STATE(227), 1,
+      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(748), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4741] = 4,
-    ACTIONS(438), 1,
-      ts_builtin_sym_end,
-    STATE(166), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(442), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4760] = 4,
-    ACTIONS(444), 1,
-      ts_builtin_sym_end,
-    STATE(167), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(448), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4779] = 4,
-    STATE(168), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(752), 3,
+    ACTIONS(755), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(759), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-    ACTIONS(750), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
+  [4881] = 9,
+    ACTIONS(761), 1,
       anon_sym_LBRACE,
-      anon_sym_RPAREN,
-  [4798] = 4,
-    ACTIONS(754), 1,
-      ts_builtin_sym_end,
-    STATE(169), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(756), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4817] = 4,
-    ACTIONS(758), 1,
-      ts_builtin_sym_end,
-    STATE(170), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(760), 6,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_name,
-  [4836] = 7,
-    ACTIONS(19), 1,
-      anon_sym_LPAREN,
-    ACTIONS(23), 1,
-      anon_sym_b,
-    ACTIONS(640), 1,
-      sym_primitive_type,
-    STATE(171), 1,
-      sym_comment,
-    STATE(263), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(217), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4861] = 9,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(764), 1,
-      anon_sym_RPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(172), 1,
-      sym_comment,
-    STATE(210), 1,
-      sym__module_tuple_shape,
-    STATE(212), 1,
-      sym__module_buffer_shape,
-    STATE(296), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4890] = 8,
-    ACTIONS(616), 1,
-      sym__plain_value,
-    ACTIONS(770), 1,
-      anon_sym_LBRACE,
-    STATE(104), 1,
-      sym__module_value,
-    STATE(125), 1,
-      aux_sym__module_value_repeat1,
-    STATE(173), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(772), 2,
-      sym__reference,
-      sym__string,
-  [4917] = 9,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(774), 1,
-      anon_sym_RPAREN,
-    STATE(174), 1,
-      sym_comment,
-    STATE(210), 1,
-      sym__module_tuple_shape,
-    STATE(212), 1,
-      sym__module_buffer_shape,
-    STATE(312), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4946] = 8,
-    ACTIONS(65), 1,
-      sym__plain_value,
-    ACTIONS(776), 1,
-      anon_sym_LBRACE,
-    STATE(5), 1,
-      aux_sym__module_value_repeat1,
-    STATE(39), 1,
-      sym__module_block,
-    STATE(104), 1,
-      sym__module_value,
-    STATE(175), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(778), 2,
-      sym__reference,
-      sym__string,
-  [4973] = 9,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(780), 1,
+    ACTIONS(763), 1,
       anon_sym_RBRACE,
-    ACTIONS(782), 1,
+    ACTIONS(765), 1,
       sym__reference,
-    STATE(176), 1,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    STATE(166), 1,
       sym_comment,
     STATE(215), 1,
       aux_sym__module_block_repeat1,
-    STATE(239), 1,
+    STATE(263), 1,
       sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5002] = 9,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(784), 1,
-      anon_sym_RBRACE,
-    ACTIONS(786), 1,
-      sym__reference,
-    STATE(177), 1,
-      sym_comment,
-    STATE(179), 1,
-      aux_sym__module_block_repeat1,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5031] = 8,
-    ACTIONS(788), 1,
-      anon_sym_RBRACE,
-    ACTIONS(790), 1,
-      anon_sym_file_location_id,
-    ACTIONS(792), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(794), 1,
-      sym_key,
-    STATE(178), 1,
-      sym_comment,
-    STATE(186), 1,
-      aux_sym_stack_frame_repeat1,
-    STATE(234), 1,
-      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5057] = 8,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(796), 1,
-      anon_sym_RBRACE,
-    STATE(179), 1,
-      sym_comment,
-    STATE(190), 1,
-      aux_sym__module_block_repeat1,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5083] = 4,
-    STATE(180), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(798), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(800), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5101] = 8,
-    ACTIONS(762), 1,
+  [4910] = 7,
+    ACTIONS(681), 1,
       anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(181), 1,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(167), 1,
       sym_comment,
-    STATE(210), 1,
+    STATE(420), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4935] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(168), 1,
+      sym_comment,
+    STATE(280), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [4960] = 9,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(773), 1,
+      anon_sym_RPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
+    STATE(169), 1,
+      sym_comment,
+    STATE(202), 1,
       sym__module_tuple_shape,
-    STATE(212), 1,
+    STATE(203), 1,
       sym__module_buffer_shape,
-    STATE(371), 1,
+    STATE(302), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5127] = 4,
+  [4989] = 9,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(779), 1,
+      anon_sym_RBRACE,
+    ACTIONS(781), 1,
+      sym__reference,
+    STATE(170), 1,
+      sym_comment,
+    STATE(216), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5018] = 8,
+    ACTIONS(88), 1,
+      sym__plain_value,
+    ACTIONS(783), 1,
+      anon_sym_LBRACE,
+    STATE(8), 1,
+      aux_sym__module_value_repeat1,
+    STATE(25), 1,
+      sym__module_block,
+    STATE(109), 1,
+      sym__module_value,
+    STATE(171), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(785), 2,
+      sym__reference,
+      sym_string,
+  [5045] = 9,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(787), 1,
+      anon_sym_RPAREN,
+    STATE(172), 1,
+      sym_comment,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
+      sym__module_buffer_shape,
+    STATE(316), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5074] = 8,
+    ACTIONS(695), 1,
+      sym__plain_value,
+    ACTIONS(789), 1,
+      anon_sym_LBRACE,
+    STATE(144), 1,
+      aux_sym__module_value_repeat1,
+    STATE(173), 1,
+      sym_comment,
+    STATE(209), 1,
+      sym__module_block,
+    STATE(349), 1,
+      sym__module_value,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(791), 2,
+      sym__reference,
+      sym_string,
+  [5101] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(174), 1,
+      sym_comment,
+    STATE(399), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5126] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(175), 1,
+      sym_comment,
+    STATE(530), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5151] = 9,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(793), 1,
+      anon_sym_RBRACE,
+    ACTIONS(795), 1,
+      sym__reference,
+    STATE(176), 1,
+      sym_comment,
+    STATE(191), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5180] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(177), 1,
+      sym_comment,
+    STATE(283), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5205] = 9,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(797), 1,
+      anon_sym_RBRACE,
+    ACTIONS(799), 1,
+      sym__reference,
+    STATE(178), 1,
+      sym_comment,
+    STATE(218), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5234] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(179), 1,
+      sym_comment,
+    STATE(472), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5259] = 7,
+    ACTIONS(681), 1,
+      anon_sym_LPAREN,
+    ACTIONS(685), 1,
+      anon_sym_b,
+    ACTIONS(687), 1,
+      sym_primitive_type,
+    STATE(180), 1,
+      sym_comment,
+    STATE(508), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(221), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5284] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(801), 1,
+      anon_sym_RBRACE,
+    ACTIONS(803), 1,
+      sym_name,
+    STATE(181), 1,
+      sym_comment,
+    STATE(183), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5310] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(805), 1,
+      anon_sym_RBRACE,
     STATE(182), 1,
       sym_comment,
+    STATE(190), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(802), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(804), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5145] = 4,
+  [5336] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(807), 1,
+      anon_sym_RBRACE,
     STATE(183), 1,
       sym_comment,
+    STATE(198), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(806), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(808), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5163] = 8,
-    ACTIONS(762), 1,
+  [5362] = 8,
+    ACTIONS(771), 1,
       anon_sym_LPAREN,
-    ACTIONS(766), 1,
+    ACTIONS(775), 1,
       sym__module_array_shape,
-    ACTIONS(768), 1,
+    ACTIONS(777), 1,
       anon_sym_b_LPAREN,
     STATE(184), 1,
       sym_comment,
-    STATE(210), 1,
+    STATE(202), 1,
       sym__module_tuple_shape,
-    STATE(212), 1,
+    STATE(203), 1,
       sym__module_buffer_shape,
-    STATE(456), 1,
+    STATE(461), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5189] = 8,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(810), 1,
+  [5388] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(809), 1,
       anon_sym_RBRACE,
     STATE(185), 1,
       sym_comment,
-    STATE(190), 1,
-      aux_sym__module_block_repeat1,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5215] = 7,
-    ACTIONS(812), 1,
-      anon_sym_RBRACE,
-    ACTIONS(814), 1,
-      anon_sym_file_location_id,
-    ACTIONS(817), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(820), 1,
-      sym_key,
-    STATE(234), 1,
-      sym__other_number,
+    STATE(192), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(186), 2,
+  [5414] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
+    STATE(186), 1,
       sym_comment,
-      aux_sym_stack_frame_repeat1,
-  [5239] = 4,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
+      sym__module_buffer_shape,
+    STATE(266), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5440] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
     STATE(187), 1,
       sym_comment,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
+      sym__module_buffer_shape,
+    STATE(387), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(823), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(825), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5257] = 4,
+  [5466] = 4,
     STATE(188), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(827), 3,
-      ts_builtin_sym_end,
+    ACTIONS(811), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(829), 3,
+    ACTIONS(813), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5275] = 4,
+  [5484] = 4,
     STATE(189), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(831), 3,
+    ACTIONS(815), 3,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(833), 3,
+    ACTIONS(817), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5293] = 7,
-    ACTIONS(835), 1,
-      anon_sym_LBRACE,
-    ACTIONS(838), 1,
+  [5502] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(819), 1,
       anon_sym_RBRACE,
-    ACTIONS(840), 1,
-      sym__string,
-    ACTIONS(843), 1,
-      sym__plain_text,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
+    STATE(190), 1,
+      sym_comment,
+    STATE(198), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(190), 2,
-      sym_comment,
-      aux_sym__module_block_repeat1,
-  [5317] = 8,
-    ACTIONS(790), 1,
-      anon_sym_file_location_id,
-    ACTIONS(792), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(794), 1,
-      sym_key,
-    ACTIONS(846), 1,
+  [5528] = 8,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(821), 1,
       anon_sym_RBRACE,
-    STATE(178), 1,
-      aux_sym_stack_frame_repeat1,
     STATE(191), 1,
       sym_comment,
-    STATE(234), 1,
+    STATE(220), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5554] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(823), 1,
+      anon_sym_RBRACE,
+    STATE(192), 1,
+      sym_comment,
+    STATE(198), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5580] = 8,
+    ACTIONS(825), 1,
+      anon_sym_RBRACE,
+    ACTIONS(827), 1,
+      anon_sym_file_location_id,
+    ACTIONS(829), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(831), 1,
+      sym_key,
+    STATE(193), 1,
+      sym_comment,
+    STATE(213), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(264), 1,
       sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5343] = 8,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(192), 1,
-      sym_comment,
-    STATE(210), 1,
-      sym__module_tuple_shape,
-    STATE(212), 1,
-      sym__module_buffer_shape,
-    STATE(452), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5369] = 8,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(193), 1,
-      sym_comment,
-    STATE(210), 1,
-      sym__module_tuple_shape,
-    STATE(212), 1,
-      sym__module_buffer_shape,
-    STATE(429), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5395] = 4,
+  [5606] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(833), 1,
+      anon_sym_RBRACE,
     STATE(194), 1,
       sym_comment,
+    STATE(198), 1,
+      aux_sym_computation_repeat1,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(848), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(850), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5413] = 4,
+  [5632] = 4,
     STATE(195), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(852), 3,
-      ts_builtin_sym_end,
+    ACTIONS(835), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(854), 3,
+    ACTIONS(837), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5431] = 4,
+  [5650] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
     STATE(196), 1,
       sym_comment,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
+      sym__module_buffer_shape,
+    STATE(490), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(856), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(858), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5449] = 4,
+  [5676] = 4,
     STATE(197), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(860), 3,
-      ts_builtin_sym_end,
+    ACTIONS(839), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(862), 3,
+    ACTIONS(841), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5467] = 4,
-    STATE(198), 1,
-      sym_comment,
+  [5694] = 7,
+    ACTIONS(843), 1,
+      anon_sym_RBRACE,
+    ACTIONS(845), 1,
+      sym_root,
+    ACTIONS(848), 1,
+      sym_name,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(864), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(866), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5485] = 4,
+    STATE(198), 2,
+      sym_comment,
+      aux_sym_computation_repeat1,
+  [5718] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
     STATE(199), 1,
       sym_comment,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
+      sym__module_buffer_shape,
+    STATE(398), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(868), 3,
-      ts_builtin_sym_end,
+  [5744] = 4,
+    STATE(200), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(851), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(870), 3,
+    ACTIONS(853), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5503] = 8,
-    ACTIONS(762), 1,
+  [5762] = 8,
+    ACTIONS(771), 1,
       anon_sym_LPAREN,
-    ACTIONS(766), 1,
+    ACTIONS(775), 1,
       sym__module_array_shape,
-    ACTIONS(768), 1,
+    ACTIONS(777), 1,
       anon_sym_b_LPAREN,
-    STATE(200), 1,
-      sym_comment,
-    STATE(210), 1,
-      sym__module_tuple_shape,
-    STATE(212), 1,
-      sym__module_buffer_shape,
-    STATE(286), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5529] = 8,
-    ACTIONS(872), 1,
-      anon_sym_LBRACE,
-    ACTIONS(874), 1,
-      anon_sym_LPAREN,
-    ACTIONS(876), 1,
-      anon_sym_LBRACK,
-    ACTIONS(878), 1,
-      sym_word,
-    ACTIONS(880), 1,
-      sym_string,
     STATE(201), 1,
       sym_comment,
-    STATE(349), 1,
-      sym_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5555] = 4,
-    ACTIONS(185), 1,
-      anon_sym_LF,
     STATE(202), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(187), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [5573] = 4,
-    ACTIONS(229), 1,
-      anon_sym_LF,
-    STATE(203), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(231), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [5591] = 4,
-    ACTIONS(237), 1,
-      anon_sym_LF,
-    STATE(204), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(239), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [5609] = 4,
-    ACTIONS(245), 1,
-      anon_sym_LF,
-    STATE(205), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(247), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym__string,
-      sym__plain_value,
-  [5627] = 8,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(206), 1,
-      sym_comment,
-    STATE(210), 1,
       sym__module_tuple_shape,
-    STATE(212), 1,
+    STATE(203), 1,
       sym__module_buffer_shape,
-    STATE(372), 1,
+    STATE(528), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5653] = 8,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
-    STATE(207), 1,
+  [5788] = 4,
+    STATE(202), 1,
       sym_comment,
-    STATE(210), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(855), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(857), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5806] = 4,
+    STATE(203), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(859), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(861), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5824] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
+    STATE(202), 1,
       sym__module_tuple_shape,
-    STATE(212), 1,
+    STATE(203), 1,
       sym__module_buffer_shape,
+    STATE(204), 1,
+      sym_comment,
     STATE(308), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5679] = 4,
+  [5850] = 8,
+    ACTIONS(863), 1,
+      anon_sym_LBRACE,
+    ACTIONS(865), 1,
+      anon_sym_LPAREN,
+    ACTIONS(867), 1,
+      anon_sym_LBRACK,
+    ACTIONS(869), 1,
+      sym_word,
+    ACTIONS(871), 1,
+      sym_string,
+    STATE(205), 1,
+      sym_comment,
+    STATE(340), 1,
+      sym_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5876] = 4,
+    STATE(206), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(873), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(875), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5894] = 4,
+    STATE(207), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(877), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(879), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [5912] = 4,
     STATE(208), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(882), 3,
+    ACTIONS(881), 3,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(884), 3,
+    ACTIONS(883), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5697] = 8,
-    ACTIONS(762), 1,
-      anon_sym_LPAREN,
-    ACTIONS(766), 1,
-      sym__module_array_shape,
-    ACTIONS(768), 1,
-      anon_sym_b_LPAREN,
+  [5930] = 4,
+    ACTIONS(168), 1,
+      anon_sym_LF,
     STATE(209), 1,
       sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(170), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [5948] = 4,
+    ACTIONS(140), 1,
+      anon_sym_LF,
     STATE(210), 1,
-      sym__module_tuple_shape,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(142), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [5966] = 4,
+    ACTIONS(160), 1,
+      anon_sym_LF,
+    STATE(211), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(162), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [5984] = 4,
+    ACTIONS(164), 1,
+      anon_sym_LF,
     STATE(212), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(166), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6002] = 7,
+    ACTIONS(885), 1,
+      anon_sym_RBRACE,
+    ACTIONS(887), 1,
+      anon_sym_file_location_id,
+    ACTIONS(890), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(893), 1,
+      sym_key,
+    STATE(264), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(213), 2,
+      sym_comment,
+      aux_sym_stack_frame_repeat1,
+  [6026] = 8,
+    ACTIONS(827), 1,
+      anon_sym_file_location_id,
+    ACTIONS(829), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(831), 1,
+      sym_key,
+    ACTIONS(896), 1,
+      anon_sym_RBRACE,
+    STATE(193), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(214), 1,
+      sym_comment,
+    STATE(264), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6052] = 8,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(898), 1,
+      anon_sym_RBRACE,
+    STATE(215), 1,
+      sym_comment,
+    STATE(220), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6078] = 8,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(900), 1,
+      anon_sym_RBRACE,
+    STATE(216), 1,
+      sym_comment,
+    STATE(220), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6104] = 8,
+    ACTIONS(41), 1,
+      sym_root,
+    ACTIONS(803), 1,
+      sym_name,
+    ACTIONS(902), 1,
+      anon_sym_RBRACE,
+    STATE(194), 1,
+      aux_sym_computation_repeat1,
+    STATE(217), 1,
+      sym_comment,
+    STATE(274), 1,
+      sym__line,
+    STATE(469), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6130] = 8,
+    ACTIONS(761), 1,
+      anon_sym_LBRACE,
+    ACTIONS(767), 1,
+      sym_string,
+    ACTIONS(769), 1,
+      sym__plain_text,
+    ACTIONS(904), 1,
+      anon_sym_RBRACE,
+    STATE(218), 1,
+      sym_comment,
+    STATE(220), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6156] = 8,
+    ACTIONS(771), 1,
+      anon_sym_LPAREN,
+    ACTIONS(775), 1,
+      sym__module_array_shape,
+    ACTIONS(777), 1,
+      anon_sym_b_LPAREN,
+    STATE(202), 1,
+      sym__module_tuple_shape,
+    STATE(203), 1,
       sym__module_buffer_shape,
-    STATE(399), 1,
+    STATE(219), 1,
+      sym_comment,
+    STATE(485), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5723] = 4,
-    STATE(210), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(886), 3,
-      anon_sym_COMMA,
+  [6182] = 7,
+    ACTIONS(906), 1,
       anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(888), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5741] = 8,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(890), 1,
+    ACTIONS(909), 1,
       anon_sym_RBRACE,
-    STATE(190), 1,
-      aux_sym__module_block_repeat1,
-    STATE(211), 1,
-      sym_comment,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5767] = 4,
-    STATE(212), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(892), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(894), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5785] = 4,
-    STATE(213), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(896), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(898), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5803] = 4,
-    STATE(214), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(900), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(902), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5821] = 8,
-    ACTIONS(708), 1,
-      anon_sym_LBRACE,
-    ACTIONS(714), 1,
-      sym__string,
-    ACTIONS(716), 1,
-      sym__plain_text,
-    ACTIONS(904), 1,
-      anon_sym_RBRACE,
-    STATE(190), 1,
-      aux_sym__module_block_repeat1,
-    STATE(215), 1,
-      sym_comment,
-    STATE(239), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5847] = 4,
-    STATE(216), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(906), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(908), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5865] = 4,
-    STATE(217), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(910), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(912), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5883] = 7,
+    ACTIONS(911), 1,
+      sym_string,
     ACTIONS(914), 1,
-      anon_sym_RBRACE,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    STATE(218), 1,
-      sym_comment,
-    STATE(219), 1,
-      aux_sym_computation_repeat1,
-    STATE(458), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5906] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(920), 1,
-      anon_sym_RBRACE,
-    STATE(219), 1,
-      sym_comment,
-    STATE(220), 1,
-      aux_sym_computation_repeat1,
-    STATE(458), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5929] = 6,
-    ACTIONS(922), 1,
-      anon_sym_RBRACE,
-    ACTIONS(924), 1,
-      sym_root,
-    ACTIONS(927), 1,
-      sym_name,
-    STATE(458), 1,
-      sym__module_instruction,
+      sym__plain_text,
+    STATE(263), 1,
+      sym__module_block,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(220), 2,
       sym_comment,
-      aux_sym_computation_repeat1,
-  [5950] = 6,
-    ACTIONS(930), 1,
-      anon_sym_RBRACK,
-    ACTIONS(932), 1,
-      anon_sym_LT_EQ,
+      aux_sym__module_block_repeat1,
+  [6206] = 4,
     STATE(221), 1,
       sym_comment,
-    STATE(273), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(934), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [5971] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(936), 1,
-      anon_sym_RBRACE,
+    ACTIONS(917), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(919), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6223] = 6,
+    ACTIONS(921), 1,
+      anon_sym_RBRACK,
+    ACTIONS(923), 1,
+      anon_sym_LT_EQ,
     STATE(222), 1,
       sym_comment,
-    STATE(224), 1,
-      aux_sym_computation_repeat1,
-    STATE(458), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5994] = 6,
-    ACTIONS(932), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(938), 1,
-      anon_sym_RBRACK,
-    STATE(223), 1,
-      sym_comment,
-    STATE(318), 1,
+    STATE(268), 1,
       sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(934), 2,
+    ACTIONS(925), 2,
       anon_sym_QMARK,
       sym_integer,
-  [6015] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(940), 1,
+  [6244] = 4,
+    ACTIONS(927), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(223), 2,
+      sym_comment,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(930), 3,
       anon_sym_RBRACE,
-    STATE(220), 1,
-      aux_sym_computation_repeat1,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [6261] = 4,
     STATE(224), 1,
       sym_comment,
-    STATE(458), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6038] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(942), 1,
-      anon_sym_RBRACE,
+    ACTIONS(932), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(934), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6278] = 4,
     STATE(225), 1,
       sym_comment,
-    STATE(226), 1,
-      aux_sym_computation_repeat1,
-    STATE(458), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6061] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(944), 1,
-      anon_sym_RBRACE,
-    STATE(220), 1,
-      aux_sym_computation_repeat1,
-    STATE(226), 1,
-      sym_comment,
-    STATE(458), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6084] = 6,
-    ACTIONS(946), 1,
+    ACTIONS(936), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(938), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6295] = 6,
+    ACTIONS(940), 1,
       anon_sym_metadata,
-    ACTIONS(948), 1,
+    ACTIONS(942), 1,
       sym_key,
-    STATE(227), 1,
+    STATE(226), 1,
       sym_comment,
-    STATE(366), 1,
+    STATE(407), 1,
       sym__attribute,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(367), 2,
+    STATE(348), 2,
       sym_metadata,
       sym_attribute,
-  [6105] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(950), 1,
-      anon_sym_RBRACE,
-    STATE(220), 1,
-      aux_sym_computation_repeat1,
-    STATE(228), 1,
+  [6316] = 4,
+    STATE(227), 1,
       sym_comment,
-    STATE(458), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6128] = 4,
-    ACTIONS(952), 1,
+    ACTIONS(944), 2,
       anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(946), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6333] = 4,
+    STATE(228), 1,
+      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(229), 2,
-      sym_comment,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(955), 3,
-      anon_sym_RBRACE,
+    ACTIONS(948), 2,
+      anon_sym_COMMA,
       anon_sym_RPAREN,
-      anon_sym_COLON,
-  [6145] = 7,
-    ACTIONS(916), 1,
-      sym_root,
-    ACTIONS(918), 1,
-      sym_name,
-    ACTIONS(957), 1,
-      anon_sym_RBRACE,
-    STATE(228), 1,
-      aux_sym_computation_repeat1,
+    ACTIONS(950), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6350] = 4,
+    STATE(229), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(952), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(954), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6367] = 4,
     STATE(230), 1,
       sym_comment,
-    STATE(458), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6168] = 5,
-    ACTIONS(932), 1,
-      anon_sym_LT_EQ,
+    ACTIONS(956), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(958), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6384] = 4,
     STATE(231), 1,
       sym_comment,
-    STATE(341), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(934), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [6186] = 5,
-    ACTIONS(959), 1,
+    ACTIONS(960), 2,
       anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(962), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6401] = 4,
     STATE(232), 1,
       sym_comment,
-    STATE(244), 1,
-      aux_sym_minor_to_major_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(961), 2,
-      anon_sym_RBRACE,
-      anon_sym_COLON,
-  [6204] = 4,
-    ACTIONS(963), 1,
-      anon_sym_RBRACE,
+    ACTIONS(964), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(966), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6418] = 4,
     STATE(233), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(965), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [6220] = 4,
-    ACTIONS(967), 1,
-      anon_sym_RBRACE,
+    ACTIONS(968), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(970), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6435] = 4,
     STATE(234), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(969), 3,
+    ACTIONS(972), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(974), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6452] = 4,
+    STATE(235), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(976), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(978), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6469] = 6,
+    ACTIONS(923), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(980), 1,
+      anon_sym_RBRACK,
+    STATE(236), 1,
+      sym_comment,
+    STATE(314), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(925), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [6490] = 6,
+    ACTIONS(923), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(982), 1,
+      anon_sym_RBRACK,
+    STATE(237), 1,
+      sym_comment,
+    STATE(328), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(925), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [6511] = 4,
+    ACTIONS(753), 1,
+      anon_sym_RBRACE,
+    STATE(238), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(751), 3,
       anon_sym_file_location_id,
       anon_sym_parent_frame_id,
       sym_key,
-  [6236] = 6,
-    ACTIONS(971), 1,
-      anon_sym_RBRACE,
-    ACTIONS(973), 1,
-      sym_key,
-    STATE(235), 1,
+  [6527] = 3,
+    STATE(239), 1,
       sym_comment,
-    STATE(250), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(337), 1,
-      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6256] = 6,
-    ACTIONS(975), 1,
+    ACTIONS(930), 4,
+      anon_sym_COMMA,
       anon_sym_RBRACE,
-    ACTIONS(977), 1,
-      sym_key,
-    STATE(236), 1,
-      sym_comment,
-    STATE(240), 1,
-      aux_sym_metadata_repeat1,
-    STATE(346), 1,
-      sym_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6276] = 5,
-    ACTIONS(979), 1,
-      anon_sym_RBRACE,
-    ACTIONS(981), 1,
-      sym_key,
-    STATE(337), 1,
-      sym__module_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(237), 2,
-      sym_comment,
-      aux_sym__module_metadata_repeat1,
-  [6294] = 6,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [6541] = 5,
     ACTIONS(984), 1,
       anon_sym_RBRACE,
     ACTIONS(986), 1,
-      anon_sym_COLON,
-    ACTIONS(988), 1,
-      sym_integer,
-    STATE(238), 1,
-      sym_comment,
-    STATE(364), 1,
-      sym_minor_to_major,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6314] = 4,
-    ACTIONS(992), 1,
-      sym__plain_text,
-    STATE(239), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(990), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__string,
-  [6330] = 5,
-    ACTIONS(994), 1,
-      anon_sym_RBRACE,
-    ACTIONS(996), 1,
       sym_key,
-    STATE(346), 1,
+    STATE(409), 1,
       sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -15231,2352 +15590,2920 @@ static const uint16_t ts_small_parse_table[] = {
     STATE(240), 2,
       sym_comment,
       aux_sym_metadata_repeat1,
-  [6348] = 6,
-    ACTIONS(988), 1,
-      sym_integer,
-    ACTIONS(999), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1001), 1,
-      anon_sym_COLON,
+  [6559] = 6,
+    ACTIONS(989), 1,
+      anon_sym_LBRACE,
+    ACTIONS(991), 1,
+      sym_word,
+    ACTIONS(993), 1,
+      sym_string,
     STATE(241), 1,
       sym_comment,
-    STATE(340), 1,
-      sym_minor_to_major,
+    STATE(382), 1,
+      sym__module_block,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6579] = 6,
+    ACTIONS(995), 1,
+      anon_sym_LBRACE,
+    ACTIONS(997), 1,
+      anon_sym_EQ,
+    ACTIONS(999), 1,
+      anon_sym_LPAREN,
+    STATE(242), 1,
+      sym_comment,
+    STATE(432), 1,
+      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6368] = 6,
-    ACTIONS(1003), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1005), 1,
-      sym_word,
-    ACTIONS(1007), 1,
-      sym__string,
-    STATE(242), 1,
-      sym_comment,
-    STATE(329), 1,
-      sym__module_block,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6388] = 4,
-    ACTIONS(676), 1,
-      anon_sym_RBRACE,
+  [6599] = 5,
+    ACTIONS(1001), 1,
+      anon_sym_COMMA,
+    STATE(223), 1,
+      aux_sym_minor_to_major_repeat1,
     STATE(243), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(674), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
+    ACTIONS(1003), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [6617] = 6,
+    ACTIONS(1005), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1007), 1,
       sym_key,
-  [6404] = 5,
-    ACTIONS(959), 1,
-      anon_sym_COMMA,
-    STATE(229), 1,
-      aux_sym_minor_to_major_repeat1,
+    STATE(240), 1,
+      aux_sym_metadata_repeat1,
     STATE(244), 1,
+      sym_comment,
+    STATE(409), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6637] = 4,
+    ACTIONS(142), 1,
+      sym__plain_text,
+    STATE(245), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1009), 2,
-      anon_sym_RBRACE,
-      anon_sym_COLON,
-  [6422] = 4,
-    ACTIONS(231), 1,
-      sym__plain_text,
-    STATE(245), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(229), 3,
+    ACTIONS(140), 3,
       anon_sym_LBRACE,
       anon_sym_RBRACE,
-      sym__string,
-  [6438] = 4,
-    ACTIONS(1011), 1,
+      sym_string,
+  [6653] = 4,
+    ACTIONS(1009), 1,
       anon_sym_RBRACE,
     STATE(246), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1013), 3,
+    ACTIONS(1011), 3,
       anon_sym_file_location_id,
       anon_sym_parent_frame_id,
       sym_key,
-  [6454] = 6,
-    ACTIONS(1015), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1017), 1,
-      anon_sym_EQ,
-    ACTIONS(1019), 1,
-      anon_sym_LPAREN,
+  [6669] = 4,
+    ACTIONS(162), 1,
+      sym__plain_text,
     STATE(247), 1,
       sym_comment,
-    STATE(417), 1,
-      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6474] = 4,
-    ACTIONS(239), 1,
+    ACTIONS(160), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+  [6685] = 4,
+    ACTIONS(166), 1,
       sym__plain_text,
     STATE(248), 1,
       sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(237), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__string,
-  [6490] = 6,
-    ACTIONS(1021), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1023), 1,
-      sym_name,
-    STATE(105), 1,
-      sym__names,
-    STATE(106), 1,
-      sym__called,
-    STATE(249), 1,
-      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6510] = 6,
-    ACTIONS(973), 1,
-      sym_key,
-    ACTIONS(1025), 1,
+    ACTIONS(164), 3,
+      anon_sym_LBRACE,
       anon_sym_RBRACE,
-    STATE(237), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(250), 1,
-      sym_comment,
-    STATE(337), 1,
+      sym_string,
+  [6701] = 5,
+    ACTIONS(1013), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1015), 1,
+      sym_key,
+    STATE(390), 1,
       sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6530] = 4,
-    ACTIONS(247), 1,
-      sym__plain_text,
+    STATE(249), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+  [6719] = 6,
+    ACTIONS(1018), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1020), 1,
+      sym_key,
+    STATE(250), 1,
+      sym_comment,
+    STATE(262), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(390), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6739] = 5,
+    ACTIONS(923), 1,
+      anon_sym_LT_EQ,
     STATE(251), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    STATE(391), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(245), 3,
+    ACTIONS(925), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [6757] = 6,
+    ACTIONS(1022), 1,
       anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__string,
-  [6546] = 6,
-    ACTIONS(977), 1,
-      sym_key,
-    ACTIONS(1027), 1,
-      anon_sym_RBRACE,
-    STATE(236), 1,
-      aux_sym_metadata_repeat1,
+    ACTIONS(1024), 1,
+      sym_name,
+    STATE(101), 1,
+      sym__called,
+    STATE(118), 1,
+      sym__names,
     STATE(252), 1,
       sym_comment,
-    STATE(346), 1,
-      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6566] = 3,
+  [6777] = 6,
+    ACTIONS(1026), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1028), 1,
+      anon_sym_COLON,
+    ACTIONS(1030), 1,
+      sym_integer,
     STATE(253), 1,
       sym_comment,
+    STATE(410), 1,
+      sym_minor_to_major,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(955), 4,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-  [6580] = 4,
-    ACTIONS(1029), 1,
-      anon_sym_COMMA,
+  [6797] = 6,
     ACTIONS(1032), 1,
-      anon_sym_RPAREN,
+      anon_sym_LBRACE,
+    ACTIONS(1034), 1,
+      sym_name,
+    STATE(254), 1,
+      sym_comment,
+    STATE(350), 1,
+      sym__names,
+    STATE(351), 1,
+      sym__called,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(254), 2,
-      sym_comment,
-      aux_sym_operands_repeat1,
-  [6595] = 5,
-    ACTIONS(1034), 1,
+  [6817] = 5,
+    ACTIONS(1001), 1,
       anon_sym_COMMA,
-    ACTIONS(1036), 1,
-      anon_sym_RBRACK,
+    STATE(243), 1,
+      aux_sym_minor_to_major_repeat1,
     STATE(255), 1,
       sym_comment,
-    STATE(277), 1,
-      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6612] = 4,
+    ACTIONS(1036), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [6835] = 6,
+    ACTIONS(1020), 1,
+      sym_key,
     ACTIONS(1038), 1,
-      anon_sym_COMMA,
-    ACTIONS(1041), 1,
-      anon_sym_RPAREN,
+      anon_sym_RBRACE,
+    STATE(256), 1,
+      sym_comment,
+    STATE(258), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(390), 1,
+      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(256), 2,
-      sym_comment,
-      aux_sym_tile_repeat1,
-  [6627] = 5,
-    ACTIONS(1043), 1,
-      ts_builtin_sym_end,
-    ACTIONS(1045), 1,
-      anon_sym_COMMA,
+  [6855] = 6,
+    ACTIONS(995), 1,
+      anon_sym_LBRACE,
+    ACTIONS(999), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1040), 1,
+      anon_sym_EQ,
     STATE(257), 1,
       sym_comment,
-    STATE(316), 1,
-      aux_sym_instruction_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6644] = 5,
-    ACTIONS(959), 1,
-      anon_sym_COMMA,
-    ACTIONS(1047), 1,
-      anon_sym_RPAREN,
-    STATE(258), 1,
-      sym_comment,
-    STATE(268), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6661] = 5,
-    ACTIONS(1049), 1,
-      anon_sym_COMMA,
-    ACTIONS(1051), 1,
-      anon_sym_LF,
-    STATE(259), 1,
-      sym_comment,
-    STATE(305), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6678] = 5,
-    ACTIONS(1019), 1,
-      anon_sym_LPAREN,
-    ACTIONS(1053), 1,
-      anon_sym_LBRACE,
-    STATE(260), 1,
-      sym_comment,
-    STATE(437), 1,
+    STATE(432), 1,
       sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6695] = 5,
-    ACTIONS(1055), 1,
-      anon_sym_COMMA,
-    ACTIONS(1057), 1,
-      anon_sym_RPAREN,
+  [6875] = 6,
+    ACTIONS(1020), 1,
+      sym_key,
+    ACTIONS(1042), 1,
+      anon_sym_RBRACE,
+    STATE(249), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(258), 1,
+      sym_comment,
+    STATE(390), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6895] = 4,
+    ACTIONS(1044), 1,
+      anon_sym_RBRACE,
+    STATE(259), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1046), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [6911] = 6,
+    ACTIONS(1030), 1,
+      sym_integer,
+    ACTIONS(1048), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1050), 1,
+      anon_sym_COLON,
+    STATE(260), 1,
+      sym_comment,
+    STATE(347), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6931] = 6,
+    ACTIONS(1030), 1,
+      sym_integer,
+    ACTIONS(1052), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1054), 1,
+      anon_sym_COLON,
     STATE(261), 1,
       sym_comment,
-    STATE(269), 1,
-      aux_sym__module_operands_repeat1,
+    STATE(403), 1,
+      sym_minor_to_major,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6712] = 4,
-    ACTIONS(1061), 1,
-      anon_sym_POUND,
+  [6951] = 6,
+    ACTIONS(1020), 1,
+      sym_key,
+    ACTIONS(1056), 1,
+      anon_sym_RBRACE,
+    STATE(249), 1,
+      aux_sym__module_metadata_repeat1,
     STATE(262), 1,
       sym_comment,
+    STATE(390), 1,
+      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1059), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [6727] = 4,
-    ACTIONS(1065), 1,
-      sym_opcode,
+  [6971] = 4,
+    ACTIONS(1060), 1,
+      sym__plain_text,
     STATE(263), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1063), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [6742] = 5,
-    ACTIONS(1049), 1,
-      anon_sym_COMMA,
-    ACTIONS(1067), 1,
-      anon_sym_LF,
+    ACTIONS(1058), 3,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+  [6987] = 4,
+    ACTIONS(1062), 1,
+      anon_sym_RBRACE,
     STATE(264), 1,
       sym_comment,
-    STATE(298), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6759] = 4,
-    ACTIONS(1069), 1,
-      anon_sym_RPAREN,
+    ACTIONS(1064), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [7003] = 6,
+    ACTIONS(1007), 1,
+      sym_key,
+    ACTIONS(1066), 1,
+      anon_sym_RBRACE,
+    STATE(244), 1,
+      aux_sym_metadata_repeat1,
     STATE(265), 1,
       sym_comment,
+    STATE(409), 1,
+      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1071), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [6774] = 5,
-    ACTIONS(1045), 1,
-      anon_sym_COMMA,
-    ACTIONS(1073), 1,
-      ts_builtin_sym_end,
+  [7023] = 4,
+    ACTIONS(1070), 1,
+      sym_opcode,
     STATE(266), 1,
       sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1068), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7038] = 5,
+    ACTIONS(821), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1072), 1,
+      anon_sym_COMMA,
     STATE(267), 1,
-      aux_sym_instruction_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6791] = 4,
-    ACTIONS(1075), 1,
-      ts_builtin_sym_end,
-    ACTIONS(1077), 1,
-      anon_sym_COMMA,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(267), 2,
       sym_comment,
-      aux_sym_instruction_repeat1,
-  [6806] = 5,
-    ACTIONS(959), 1,
+    STATE(282), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7055] = 5,
+    ACTIONS(1074), 1,
       anon_sym_COMMA,
-    ACTIONS(1080), 1,
-      anon_sym_RPAREN,
-    STATE(229), 1,
-      aux_sym_minor_to_major_repeat1,
+    ACTIONS(1076), 1,
+      anon_sym_RBRACK,
     STATE(268), 1,
       sym_comment,
+    STATE(286), 1,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6823] = 4,
+  [7072] = 5,
+    ACTIONS(1078), 1,
+      anon_sym_COMMA,
+    ACTIONS(1080), 1,
+      anon_sym_RBRACE,
+    STATE(269), 1,
+      sym_comment,
+    STATE(284), 1,
+      aux_sym__names_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7089] = 5,
     ACTIONS(1082), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1084), 1,
       anon_sym_COMMA,
-    ACTIONS(1085), 1,
-      anon_sym_RPAREN,
+    STATE(270), 1,
+      sym_comment,
+    STATE(310), 1,
+      aux_sym_instruction_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(269), 2,
-      sym_comment,
-      aux_sym__module_operands_repeat1,
-  [6838] = 5,
-    ACTIONS(1087), 1,
+  [7106] = 5,
+    ACTIONS(1084), 1,
       anon_sym_COMMA,
-    ACTIONS(1089), 1,
-      anon_sym_RPAREN,
-    STATE(254), 1,
-      aux_sym_operands_repeat1,
-    STATE(270), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6855] = 5,
-    ACTIONS(1087), 1,
-      anon_sym_COMMA,
-    ACTIONS(1091), 1,
-      anon_sym_RPAREN,
-    STATE(270), 1,
-      aux_sym_operands_repeat1,
+    ACTIONS(1086), 1,
+      ts_builtin_sym_end,
     STATE(271), 1,
       sym_comment,
+    STATE(272), 1,
+      aux_sym_instruction_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6872] = 4,
-    ACTIONS(1093), 1,
+  [7123] = 4,
+    ACTIONS(1088), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1090), 1,
       anon_sym_COMMA,
-    ACTIONS(1096), 1,
-      anon_sym_RPAREN,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(272), 2,
       sym_comment,
-      aux_sym__module_tuple_shape_repeat1,
-  [6887] = 5,
-    ACTIONS(1034), 1,
+      aux_sym_instruction_repeat1,
+  [7138] = 5,
+    ACTIONS(1093), 1,
       anon_sym_COMMA,
-    ACTIONS(1098), 1,
-      anon_sym_RBRACK,
-    STATE(255), 1,
-      aux_sym_dimensions_repeat1,
+    ACTIONS(1095), 1,
+      anon_sym_RPAREN,
     STATE(273), 1,
       sym_comment,
+    STATE(288), 1,
+      aux_sym_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6904] = 5,
-    ACTIONS(632), 1,
-      sym_name,
-    ACTIONS(1100), 1,
-      anon_sym_LBRACE,
+  [7155] = 4,
+    ACTIONS(1097), 1,
+      anon_sym_RBRACE,
     STATE(274), 1,
       sym_comment,
-    STATE(400), 1,
-      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6921] = 5,
-    ACTIONS(1102), 1,
+    ACTIONS(1099), 2,
+      sym_root,
+      sym_name,
+  [7170] = 4,
+    ACTIONS(1101), 1,
       anon_sym_COMMA,
     ACTIONS(1104), 1,
       anon_sym_RPAREN,
-    STATE(275), 1,
-      sym_comment,
-    STATE(282), 1,
-      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6938] = 4,
+    STATE(275), 2,
+      sym_comment,
+      aux_sym__module_tuple_shape_repeat1,
+  [7185] = 5,
     ACTIONS(1106), 1,
-      anon_sym_RBRACE,
+      anon_sym_LF,
+    ACTIONS(1108), 1,
+      anon_sym_COMMA,
     STATE(276), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(290), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1108), 2,
-      sym_root,
-      sym_name,
-  [6953] = 4,
-    ACTIONS(1110), 1,
+  [7202] = 5,
+    ACTIONS(1108), 1,
       anon_sym_COMMA,
-    ACTIONS(1113), 1,
-      anon_sym_RBRACK,
-    ACTIONS(3), 2,
+    ACTIONS(1110), 1,
+      anon_sym_LF,
+    STATE(277), 1,
+      sym_comment,
+    STATE(304), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(277), 2,
-      sym_comment,
-      aux_sym_dimensions_repeat1,
-  [6968] = 5,
-    ACTIONS(1115), 1,
-      anon_sym_RPAREN,
-    ACTIONS(1117), 1,
-      sym_name,
+  [7219] = 4,
+    ACTIONS(1114), 1,
+      anon_sym_POUND,
     STATE(278), 1,
       sym_comment,
-    STATE(283), 1,
-      sym_parameter,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6985] = 5,
-    ACTIONS(1119), 1,
+    ACTIONS(1112), 2,
       anon_sym_COMMA,
-    ACTIONS(1121), 1,
-      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+  [7234] = 5,
+    ACTIONS(1116), 1,
+      anon_sym_COMMA,
+    ACTIONS(1118), 1,
+      anon_sym_RPAREN,
     STATE(279), 1,
       sym_comment,
-    STATE(310), 1,
-      aux_sym__module_block_repeat2,
+    STATE(291), 1,
+      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7002] = 5,
-    ACTIONS(1123), 1,
-      anon_sym_COMMA,
-    ACTIONS(1125), 1,
-      anon_sym_RPAREN,
-    STATE(272), 1,
-      aux_sym__module_tuple_shape_repeat1,
+  [7251] = 4,
+    ACTIONS(1122), 1,
+      sym_opcode,
     STATE(280), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7019] = 5,
+    ACTIONS(1120), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7266] = 4,
+    ACTIONS(1124), 1,
+      anon_sym_COMMA,
     ACTIONS(1127), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(281), 2,
+      sym_comment,
+      aux_sym_tuple_shape_repeat1,
+  [7281] = 5,
+    ACTIONS(1072), 1,
       anon_sym_COMMA,
     ACTIONS(1129), 1,
       anon_sym_RBRACE,
-    STATE(281), 1,
+    STATE(282), 1,
       sym_comment,
-    STATE(314), 1,
+    STATE(293), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7298] = 4,
+    ACTIONS(1133), 1,
+      sym_opcode,
+    STATE(283), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1131), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [7313] = 5,
+    ACTIONS(1078), 1,
+      anon_sym_COMMA,
+    ACTIONS(1135), 1,
+      anon_sym_RBRACE,
+    STATE(284), 1,
+      sym_comment,
+    STATE(295), 1,
       aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7036] = 5,
-    ACTIONS(1102), 1,
-      anon_sym_COMMA,
-    ACTIONS(1131), 1,
-      anon_sym_RPAREN,
-    STATE(282), 1,
-      sym_comment,
-    STATE(303), 1,
-      aux_sym_tuple_shape_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7053] = 5,
-    ACTIONS(1133), 1,
-      anon_sym_COMMA,
-    ACTIONS(1135), 1,
-      anon_sym_RPAREN,
-    STATE(283), 1,
-      sym_comment,
-    STATE(295), 1,
-      aux_sym_parameters_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7070] = 5,
+  [7330] = 5,
     ACTIONS(1137), 1,
       anon_sym_COMMA,
     ACTIONS(1139), 1,
       anon_sym_RPAREN,
-    STATE(256), 1,
-      aux_sym_tile_repeat1,
-    STATE(284), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7087] = 5,
-    ACTIONS(149), 1,
-      anon_sym_LPAREN,
-    STATE(28), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(57), 1,
-      sym_tile,
     STATE(285), 1,
       sym_comment,
+    STATE(298), 1,
+      aux_sym_tile_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7104] = 4,
-    ACTIONS(1143), 1,
-      sym_opcode,
+  [7347] = 5,
+    ACTIONS(1074), 1,
+      anon_sym_COMMA,
+    ACTIONS(1141), 1,
+      anon_sym_RBRACK,
     STATE(286), 1,
       sym_comment,
+    STATE(323), 1,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1141), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7119] = 5,
-    ACTIONS(1102), 1,
+  [7364] = 5,
+    ACTIONS(1143), 1,
       anon_sym_COMMA,
     ACTIONS(1145), 1,
       anon_sym_RPAREN,
     STATE(287), 1,
       sym_comment,
-    STATE(289), 1,
-      aux_sym_tuple_shape_repeat1,
+    STATE(294), 1,
+      aux_sym_parameters_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7136] = 5,
-    ACTIONS(1045), 1,
-      anon_sym_COMMA,
+  [7381] = 4,
     ACTIONS(1147), 1,
-      ts_builtin_sym_end,
-    STATE(266), 1,
-      aux_sym_instruction_repeat1,
-    STATE(288), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7153] = 5,
-    ACTIONS(1102), 1,
       anon_sym_COMMA,
-    ACTIONS(1149), 1,
+    ACTIONS(1150), 1,
       anon_sym_RPAREN,
-    STATE(289), 1,
-      sym_comment,
-    STATE(303), 1,
-      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7170] = 5,
-    ACTIONS(1015), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1019), 1,
-      anon_sym_LPAREN,
+    STATE(288), 2,
+      sym_comment,
+      aux_sym_operands_repeat1,
+  [7396] = 4,
+    ACTIONS(1152), 1,
+      anon_sym_COMMA,
+    ACTIONS(1155), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(289), 2,
+      sym_comment,
+      aux_sym_parameters_repeat1,
+  [7411] = 5,
+    ACTIONS(1108), 1,
+      anon_sym_COMMA,
+    ACTIONS(1157), 1,
+      anon_sym_LF,
     STATE(290), 1,
       sym_comment,
-    STATE(417), 1,
-      sym_parameters,
-    ACTIONS(3), 2,
+    STATE(304), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7187] = 5,
-    ACTIONS(810), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1119), 1,
+  [7428] = 5,
+    ACTIONS(1116), 1,
       anon_sym_COMMA,
-    STATE(279), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1159), 1,
+      anon_sym_RPAREN,
     STATE(291), 1,
       sym_comment,
+    STATE(300), 1,
+      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7204] = 5,
-    ACTIONS(1034), 1,
-      anon_sym_COMMA,
-    ACTIONS(1151), 1,
-      anon_sym_RBRACK,
-    STATE(277), 1,
-      aux_sym_dimensions_repeat1,
+  [7445] = 4,
+    ACTIONS(1163), 1,
+      anon_sym_POUND,
     STATE(292), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7221] = 4,
-    ACTIONS(1153), 1,
+    ACTIONS(1161), 2,
       anon_sym_COMMA,
-    ACTIONS(1156), 1,
       anon_sym_RPAREN,
+  [7460] = 4,
+    ACTIONS(1165), 1,
+      anon_sym_COMMA,
+    ACTIONS(1168), 1,
+      anon_sym_RBRACE,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(293), 2,
       sym_comment,
+      aux_sym__module_block_repeat2,
+  [7475] = 5,
+    ACTIONS(1143), 1,
+      anon_sym_COMMA,
+    ACTIONS(1170), 1,
+      anon_sym_RPAREN,
+    STATE(289), 1,
       aux_sym_parameters_repeat1,
-  [7236] = 5,
-    ACTIONS(97), 1,
-      anon_sym_LPAREN,
-    STATE(9), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(56), 1,
-      sym_split,
     STATE(294), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7253] = 5,
-    ACTIONS(1133), 1,
-      anon_sym_COMMA,
-    ACTIONS(1158), 1,
-      anon_sym_RPAREN,
-    STATE(293), 1,
-      aux_sym_parameters_repeat1,
-    STATE(295), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7270] = 5,
-    ACTIONS(1123), 1,
-      anon_sym_COMMA,
-    ACTIONS(1160), 1,
-      anon_sym_RPAREN,
-    STATE(296), 1,
-      sym_comment,
-    STATE(301), 1,
-      aux_sym__module_tuple_shape_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7287] = 5,
-    ACTIONS(1049), 1,
-      anon_sym_COMMA,
-    ACTIONS(1162), 1,
-      anon_sym_LF,
-    STATE(259), 1,
-      aux_sym_module_header_repeat1,
-    STATE(297), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7304] = 5,
-    ACTIONS(1049), 1,
-      anon_sym_COMMA,
-    ACTIONS(1164), 1,
-      anon_sym_LF,
-    STATE(298), 1,
-      sym_comment,
-    STATE(305), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7321] = 4,
-    ACTIONS(1168), 1,
-      anon_sym_POUND,
-    STATE(299), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1166), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7336] = 5,
-    ACTIONS(1055), 1,
-      anon_sym_COMMA,
-    ACTIONS(1170), 1,
-      anon_sym_RPAREN,
-    STATE(261), 1,
-      aux_sym__module_operands_repeat1,
-    STATE(300), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7353] = 5,
-    ACTIONS(1123), 1,
-      anon_sym_COMMA,
+  [7492] = 4,
     ACTIONS(1172), 1,
-      anon_sym_RPAREN,
-    STATE(272), 1,
-      aux_sym__module_tuple_shape_repeat1,
-    STATE(301), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7370] = 5,
-    ACTIONS(890), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1119), 1,
       anon_sym_COMMA,
-    STATE(302), 1,
-      sym_comment,
-    STATE(306), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1175), 1,
+      anon_sym_RBRACE,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7387] = 4,
-    ACTIONS(1174), 1,
+    STATE(295), 2,
+      sym_comment,
+      aux_sym__names_repeat1,
+  [7507] = 5,
+    ACTIONS(1084), 1,
       anon_sym_COMMA,
     ACTIONS(1177), 1,
+      ts_builtin_sym_end,
+    STATE(271), 1,
+      aux_sym_instruction_repeat1,
+    STATE(296), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7524] = 4,
+    ACTIONS(1179), 1,
+      anon_sym_RPAREN,
+    STATE(297), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1181), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [7539] = 4,
+    ACTIONS(1183), 1,
+      anon_sym_COMMA,
+    ACTIONS(1186), 1,
       anon_sym_RPAREN,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(303), 2,
+    STATE(298), 2,
       sym_comment,
-      aux_sym_tuple_shape_repeat1,
-  [7402] = 4,
-    ACTIONS(1181), 1,
-      sym_opcode,
-    STATE(304), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1179), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7417] = 4,
-    ACTIONS(539), 1,
-      anon_sym_LF,
-    ACTIONS(1183), 1,
-      anon_sym_COMMA,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(305), 2,
-      sym_comment,
-      aux_sym_module_header_repeat1,
-  [7432] = 5,
-    ACTIONS(1119), 1,
-      anon_sym_COMMA,
-    ACTIONS(1186), 1,
-      anon_sym_RBRACE,
-    STATE(306), 1,
-      sym_comment,
-    STATE(310), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7449] = 5,
-    ACTIONS(1127), 1,
+      aux_sym_tile_repeat1,
+  [7554] = 5,
+    ACTIONS(1001), 1,
       anon_sym_COMMA,
     ACTIONS(1188), 1,
+      anon_sym_RPAREN,
+    STATE(299), 1,
+      sym_comment,
+    STATE(301), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7571] = 4,
+    ACTIONS(1190), 1,
+      anon_sym_COMMA,
+    ACTIONS(1193), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(300), 2,
+      sym_comment,
+      aux_sym__module_operands_repeat1,
+  [7586] = 5,
+    ACTIONS(1001), 1,
+      anon_sym_COMMA,
+    ACTIONS(1195), 1,
+      anon_sym_RPAREN,
+    STATE(223), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(301), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7603] = 5,
+    ACTIONS(1197), 1,
+      anon_sym_COMMA,
+    ACTIONS(1199), 1,
+      anon_sym_RPAREN,
+    STATE(302), 1,
+      sym_comment,
+    STATE(317), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7620] = 4,
+    ACTIONS(739), 1,
       anon_sym_RBRACE,
+    STATE(303), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(741), 2,
+      sym_root,
+      sym_name,
+  [7635] = 4,
+    ACTIONS(481), 1,
+      anon_sym_LF,
+    ACTIONS(1201), 1,
+      anon_sym_COMMA,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(304), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+  [7650] = 5,
+    ACTIONS(1204), 1,
+      anon_sym_COMMA,
+    ACTIONS(1206), 1,
+      anon_sym_RPAREN,
     STATE(281), 1,
-      aux_sym__names_repeat1,
+      aux_sym_tuple_shape_repeat1,
+    STATE(305), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7667] = 5,
+    ACTIONS(755), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1208), 1,
+      anon_sym_LBRACE,
+    STATE(306), 1,
+      sym_comment,
+    STATE(459), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7684] = 5,
+    ACTIONS(1210), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1212), 1,
+      sym_name,
+    STATE(287), 1,
+      sym_parameter,
     STATE(307), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7466] = 4,
-    ACTIONS(1192), 1,
+  [7701] = 4,
+    ACTIONS(1216), 1,
       sym_opcode,
     STATE(308), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1190), 2,
+    ACTIONS(1214), 2,
       anon_sym_constant,
       anon_sym_parameter,
-  [7481] = 5,
-    ACTIONS(904), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1119), 1,
-      anon_sym_COMMA,
+  [7716] = 5,
+    ACTIONS(755), 1,
+      sym_name,
+    ACTIONS(1218), 1,
+      anon_sym_LBRACE,
     STATE(309), 1,
       sym_comment,
-    STATE(311), 1,
-      aux_sym__module_block_repeat2,
+    STATE(446), 1,
+      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7498] = 4,
-    ACTIONS(1194), 1,
+  [7733] = 5,
+    ACTIONS(1084), 1,
       anon_sym_COMMA,
-    ACTIONS(1197), 1,
-      anon_sym_RBRACE,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(310), 2,
-      sym_comment,
-      aux_sym__module_block_repeat2,
-  [7513] = 5,
-    ACTIONS(1119), 1,
-      anon_sym_COMMA,
-    ACTIONS(1199), 1,
-      anon_sym_RBRACE,
+    ACTIONS(1220), 1,
+      ts_builtin_sym_end,
+    STATE(272), 1,
+      aux_sym_instruction_repeat1,
     STATE(310), 1,
-      aux_sym__module_block_repeat2,
-    STATE(311), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7530] = 5,
-    ACTIONS(1123), 1,
+  [7750] = 5,
+    ACTIONS(1204), 1,
       anon_sym_COMMA,
-    ACTIONS(1201), 1,
+    ACTIONS(1222), 1,
       anon_sym_RPAREN,
-    STATE(280), 1,
-      aux_sym__module_tuple_shape_repeat1,
+    STATE(311), 1,
+      sym_comment,
+    STATE(313), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7767] = 5,
+    ACTIONS(1093), 1,
+      anon_sym_COMMA,
+    ACTIONS(1224), 1,
+      anon_sym_RPAREN,
+    STATE(273), 1,
+      aux_sym_operands_repeat1,
     STATE(312), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7547] = 5,
-    ACTIONS(796), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1119), 1,
+  [7784] = 5,
+    ACTIONS(1204), 1,
       anon_sym_COMMA,
+    ACTIONS(1226), 1,
+      anon_sym_RPAREN,
+    STATE(281), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(313), 1,
       sym_comment,
-    STATE(315), 1,
-      aux_sym__module_block_repeat2,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7564] = 4,
-    ACTIONS(1203), 1,
+  [7801] = 5,
+    ACTIONS(1074), 1,
       anon_sym_COMMA,
-    ACTIONS(1206), 1,
-      anon_sym_RBRACE,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(314), 2,
+    ACTIONS(1228), 1,
+      anon_sym_RBRACK,
+    STATE(314), 1,
       sym_comment,
-      aux_sym__names_repeat1,
-  [7579] = 5,
-    ACTIONS(1119), 1,
+    STATE(315), 1,
+      aux_sym_dimensions_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7818] = 5,
+    ACTIONS(1074), 1,
       anon_sym_COMMA,
-    ACTIONS(1208), 1,
-      anon_sym_RBRACE,
-    STATE(310), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1230), 1,
+      anon_sym_RBRACK,
     STATE(315), 1,
       sym_comment,
+    STATE(323), 1,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7596] = 5,
-    ACTIONS(1045), 1,
+  [7835] = 5,
+    ACTIONS(1197), 1,
       anon_sym_COMMA,
-    ACTIONS(1210), 1,
-      ts_builtin_sym_end,
-    STATE(267), 1,
-      aux_sym_instruction_repeat1,
+    ACTIONS(1232), 1,
+      anon_sym_RPAREN,
     STATE(316), 1,
       sym_comment,
+    STATE(320), 1,
+      aux_sym__module_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7613] = 5,
-    ACTIONS(1137), 1,
+  [7852] = 5,
+    ACTIONS(1197), 1,
       anon_sym_COMMA,
-    ACTIONS(1212), 1,
+    ACTIONS(1234), 1,
       anon_sym_RPAREN,
-    STATE(284), 1,
-      aux_sym_tile_repeat1,
+    STATE(275), 1,
+      aux_sym__module_tuple_shape_repeat1,
     STATE(317), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7630] = 5,
-    ACTIONS(1034), 1,
+  [7869] = 5,
+    ACTIONS(1204), 1,
       anon_sym_COMMA,
-    ACTIONS(1214), 1,
-      anon_sym_RBRACK,
-    STATE(292), 1,
-      aux_sym_dimensions_repeat1,
+    ACTIONS(1236), 1,
+      anon_sym_RPAREN,
+    STATE(305), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(318), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7647] = 3,
+  [7886] = 5,
+    ACTIONS(999), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1238), 1,
+      anon_sym_LBRACE,
     STATE(319), 1,
       sym_comment,
+    STATE(527), 1,
+      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1197), 2,
+  [7903] = 5,
+    ACTIONS(1197), 1,
       anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [7659] = 3,
+    ACTIONS(1240), 1,
+      anon_sym_RPAREN,
+    STATE(275), 1,
+      aux_sym__module_tuple_shape_repeat1,
     STATE(320), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1216), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [7671] = 4,
-    ACTIONS(1218), 1,
-      anon_sym_RPAREN,
-    ACTIONS(1220), 1,
-      sym_integer,
+  [7920] = 5,
+    ACTIONS(898), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1072), 1,
+      anon_sym_COMMA,
     STATE(321), 1,
       sym_comment,
+    STATE(324), 1,
+      aux_sym__module_block_repeat2,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7685] = 4,
-    ACTIONS(1222), 1,
-      anon_sym_LPAREN,
-    STATE(264), 1,
-      sym__module_operands,
+  [7937] = 5,
+    ACTIONS(1078), 1,
+      anon_sym_COMMA,
+    ACTIONS(1242), 1,
+      anon_sym_RBRACE,
     STATE(322), 1,
       sym_comment,
+    STATE(325), 1,
+      aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7699] = 3,
-    STATE(323), 1,
+  [7954] = 4,
+    ACTIONS(1244), 1,
+      anon_sym_COMMA,
+    ACTIONS(1247), 1,
+      anon_sym_RBRACK,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(323), 2,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1224), 2,
+      aux_sym_dimensions_repeat1,
+  [7969] = 5,
+    ACTIONS(1072), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7711] = 4,
-    ACTIONS(1226), 1,
-      anon_sym_COMMA,
-    ACTIONS(1228), 1,
-      anon_sym_LF,
+    ACTIONS(1249), 1,
+      anon_sym_RBRACE,
+    STATE(293), 1,
+      aux_sym__module_block_repeat2,
     STATE(324), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7725] = 3,
+  [7986] = 5,
+    ACTIONS(1078), 1,
+      anon_sym_COMMA,
+    ACTIONS(1251), 1,
+      anon_sym_RBRACE,
+    STATE(295), 1,
+      aux_sym__names_repeat1,
     STATE(325), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1230), 2,
-      ts_builtin_sym_end,
+  [8003] = 5,
+    ACTIONS(1204), 1,
       anon_sym_COMMA,
-  [7737] = 3,
+    ACTIONS(1253), 1,
+      anon_sym_RPAREN,
     STATE(326), 1,
       sym_comment,
+    STATE(327), 1,
+      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1032), 2,
+  [8020] = 5,
+    ACTIONS(1204), 1,
       anon_sym_COMMA,
+    ACTIONS(1255), 1,
       anon_sym_RPAREN,
-  [7749] = 3,
+    STATE(281), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(327), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1232), 2,
-      ts_builtin_sym_end,
+  [8037] = 5,
+    ACTIONS(1074), 1,
       anon_sym_COMMA,
-  [7761] = 3,
+    ACTIONS(1257), 1,
+      anon_sym_RBRACK,
     STATE(328), 1,
       sym_comment,
+    STATE(329), 1,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1234), 2,
-      ts_builtin_sym_end,
+  [8054] = 5,
+    ACTIONS(1074), 1,
       anon_sym_COMMA,
-  [7773] = 3,
+    ACTIONS(1259), 1,
+      anon_sym_RBRACK,
+    STATE(323), 1,
+      aux_sym_dimensions_repeat1,
     STATE(329), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1236), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [7785] = 3,
+  [8071] = 5,
+    ACTIONS(126), 1,
+      anon_sym_LPAREN,
+    STATE(11), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(59), 1,
+      sym_tile,
     STATE(330), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1238), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [7797] = 3,
+  [8088] = 5,
+    ACTIONS(132), 1,
+      anon_sym_LPAREN,
+    STATE(12), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(60), 1,
+      sym_split,
     STATE(331), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1240), 2,
+  [8105] = 5,
+    ACTIONS(900), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1072), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7809] = 3,
     STATE(332), 1,
       sym_comment,
+    STATE(334), 1,
+      aux_sym__module_block_repeat2,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1206), 2,
+  [8122] = 5,
+    ACTIONS(1108), 1,
       anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [7821] = 4,
-    ACTIONS(1242), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1244), 1,
-      sym_name,
+    ACTIONS(1261), 1,
+      anon_sym_LF,
+    STATE(277), 1,
+      aux_sym_module_header_repeat1,
     STATE(333), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7835] = 3,
+  [8139] = 5,
+    ACTIONS(1072), 1,
+      anon_sym_COMMA,
+    ACTIONS(1263), 1,
+      anon_sym_RBRACE,
+    STATE(293), 1,
+      aux_sym__module_block_repeat2,
     STATE(334), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1041), 2,
+  [8156] = 5,
+    ACTIONS(904), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1072), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7847] = 4,
-    ACTIONS(1246), 1,
-      anon_sym_LPAREN,
-    STATE(257), 1,
-      sym__literal,
     STATE(335), 1,
+      sym_comment,
+    STATE(336), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8173] = 5,
+    ACTIONS(1072), 1,
+      anon_sym_COMMA,
+    ACTIONS(1265), 1,
+      anon_sym_RBRACE,
+    STATE(293), 1,
+      aux_sym__module_block_repeat2,
+    STATE(336), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7861] = 4,
-    ACTIONS(1248), 1,
+  [8190] = 5,
+    ACTIONS(1137), 1,
       anon_sym_COMMA,
-    ACTIONS(1250), 1,
-      anon_sym_LF,
-    STATE(336), 1,
-      sym_comment,
-    ACTIONS(57), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7875] = 3,
+    ACTIONS(1267), 1,
+      anon_sym_RPAREN,
+    STATE(285), 1,
+      aux_sym_tile_repeat1,
     STATE(337), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1252), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [7887] = 4,
-    ACTIONS(1254), 1,
-      anon_sym_LPAREN,
-    STATE(257), 1,
-      sym_operands,
+  [8207] = 4,
+    ACTIONS(1269), 1,
+      anon_sym_LF,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
     STATE(338), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7901] = 3,
+  [8221] = 4,
+    ACTIONS(1273), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1275), 1,
+      sym_integer,
     STATE(339), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1256), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [7913] = 4,
-    ACTIONS(1258), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1260), 1,
-      anon_sym_COLON,
+  [8235] = 3,
     STATE(340), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7927] = 3,
+    ACTIONS(1277), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8247] = 4,
+    ACTIONS(1279), 1,
+      anon_sym_LBRACK,
+    STATE(306), 1,
+      sym_dimensions,
     STATE(341), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1113), 2,
+  [8261] = 4,
+    ACTIONS(481), 1,
+      anon_sym_LF,
+    ACTIONS(486), 1,
       anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [7939] = 3,
     STATE(342), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1262), 2,
+  [8275] = 4,
+    ACTIONS(566), 1,
+      anon_sym_LF,
+    ACTIONS(568), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7951] = 3,
     STATE(343), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1156), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [7963] = 4,
-    ACTIONS(1264), 1,
-      anon_sym_COMMA,
-    ACTIONS(1266), 1,
+  [8289] = 4,
+    ACTIONS(506), 1,
       anon_sym_LF,
+    ACTIONS(508), 1,
+      anon_sym_COMMA,
     STATE(344), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7977] = 3,
+  [8303] = 4,
+    ACTIONS(506), 1,
+      anon_sym_LF,
+    ACTIONS(508), 1,
+      anon_sym_COMMA,
     STATE(345), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1268), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [7989] = 3,
+  [8317] = 3,
     STATE(346), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1270), 2,
+    ACTIONS(1155), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8329] = 4,
+    ACTIONS(1281), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [8001] = 3,
+    ACTIONS(1283), 1,
+      anon_sym_COLON,
     STATE(347), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1272), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8013] = 3,
+  [8343] = 3,
     STATE(348), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1274), 2,
+    ACTIONS(1285), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [8025] = 3,
+  [8355] = 4,
+    ACTIONS(562), 1,
+      anon_sym_LF,
+    ACTIONS(564), 1,
+      anon_sym_COMMA,
     STATE(349), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1276), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8037] = 3,
+  [8369] = 4,
+    ACTIONS(580), 1,
+      anon_sym_LF,
+    ACTIONS(582), 1,
+      anon_sym_COMMA,
     STATE(350), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(726), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8049] = 3,
+  [8383] = 4,
+    ACTIONS(532), 1,
+      anon_sym_LF,
+    ACTIONS(534), 1,
+      anon_sym_COMMA,
     STATE(351), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(750), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8061] = 3,
+  [8397] = 4,
+    ACTIONS(1287), 1,
+      anon_sym_LPAREN,
+    STATE(270), 1,
+      sym__literal,
     STATE(352), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(718), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8073] = 4,
-    ACTIONS(1246), 1,
-      anon_sym_LPAREN,
-    STATE(288), 1,
-      sym__literal,
+  [8411] = 3,
     STATE(353), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8087] = 3,
+    ACTIONS(1289), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8423] = 4,
+    ACTIONS(588), 1,
+      anon_sym_LF,
+    ACTIONS(590), 1,
+      anon_sym_COMMA,
     STATE(354), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1278), 2,
+  [8437] = 4,
+    ACTIONS(615), 1,
+      anon_sym_LF,
+    ACTIONS(617), 1,
       anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [8099] = 4,
-    ACTIONS(1254), 1,
-      anon_sym_LPAREN,
-    STATE(288), 1,
-      sym_operands,
     STATE(355), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8113] = 3,
+  [8451] = 4,
+    ACTIONS(570), 1,
+      anon_sym_LF,
+    ACTIONS(572), 1,
+      anon_sym_COMMA,
     STATE(356), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(229), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8125] = 3,
+  [8465] = 4,
+    ACTIONS(574), 1,
+      anon_sym_LF,
+    ACTIONS(576), 1,
+      anon_sym_COMMA,
     STATE(357), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(233), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8137] = 3,
+  [8479] = 3,
     STATE(358), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(237), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8149] = 3,
+    ACTIONS(1150), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8491] = 4,
+    ACTIONS(544), 1,
+      anon_sym_LF,
+    ACTIONS(546), 1,
+      anon_sym_COMMA,
     STATE(359), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(241), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8161] = 3,
+  [8505] = 3,
     STATE(360), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(245), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8173] = 4,
-    ACTIONS(1280), 1,
-      anon_sym_LBRACK,
-    STATE(274), 1,
-      sym_dimensions,
+    ACTIONS(1291), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8517] = 3,
     STATE(361), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8187] = 4,
-    ACTIONS(1222), 1,
-      anon_sym_LPAREN,
-    STATE(297), 1,
-      sym__module_operands,
+    ACTIONS(873), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [8529] = 3,
     STATE(362), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8201] = 4,
-    ACTIONS(1117), 1,
+    ACTIONS(877), 2,
+      anon_sym_LBRACE,
       sym_name,
-    STATE(343), 1,
-      sym_parameter,
+  [8541] = 3,
     STATE(363), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8215] = 4,
-    ACTIONS(1282), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1284), 1,
-      anon_sym_COLON,
+    ACTIONS(881), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [8553] = 3,
     STATE(364), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8229] = 3,
+    ACTIONS(140), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8565] = 3,
     STATE(365), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1286), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8241] = 3,
+    ACTIONS(208), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8577] = 3,
     STATE(366), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1075), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8253] = 3,
+    ACTIONS(160), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8589] = 3,
     STATE(367), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1288), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8265] = 3,
+    ACTIONS(260), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8601] = 3,
     STATE(368), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1290), 2,
-      ts_builtin_sym_end,
+    ACTIONS(164), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8613] = 4,
+    ACTIONS(1293), 1,
+      anon_sym_LF,
+    ACTIONS(1295), 1,
       anon_sym_COMMA,
-  [8277] = 4,
-    ACTIONS(1292), 1,
-      anon_sym_LBRACK,
-    STATE(129), 1,
-      sym_dimensions,
     STATE(369), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8291] = 3,
+  [8627] = 3,
     STATE(370), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1294), 2,
+    ACTIONS(1297), 2,
+      ts_builtin_sym_end,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8303] = 3,
+  [8639] = 3,
     STATE(371), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1296), 2,
+    ACTIONS(1299), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [8315] = 3,
+  [8651] = 4,
+    ACTIONS(1301), 1,
+      anon_sym_LBRACK,
+    STATE(165), 1,
+      sym_dimensions,
     STATE(372), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1298), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8327] = 3,
+  [8665] = 4,
+    ACTIONS(1303), 1,
+      anon_sym_LPAREN,
+    STATE(270), 1,
+      sym_operands,
     STATE(373), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1300), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8339] = 3,
-    ACTIONS(1302), 1,
-      anon_sym_RPAREN,
+  [8679] = 3,
     STATE(374), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8350] = 3,
-    ACTIONS(1304), 1,
-      sym__operand_name,
+    ACTIONS(1305), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [8691] = 3,
     STATE(375), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8361] = 3,
-    ACTIONS(1306), 1,
+    ACTIONS(1307), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8703] = 4,
+    ACTIONS(1212), 1,
       sym_name,
+    STATE(346), 1,
+      sym_parameter,
     STATE(376), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8372] = 3,
-    ACTIONS(1308), 1,
-      anon_sym_EQ,
+  [8717] = 3,
     STATE(377), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8383] = 3,
-    ACTIONS(1310), 1,
-      anon_sym_EQ,
+    ACTIONS(1309), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8729] = 3,
     STATE(378), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8394] = 3,
-    ACTIONS(1312), 1,
-      anon_sym_DASH_GT,
+    ACTIONS(1311), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8741] = 4,
+    ACTIONS(1313), 1,
+      anon_sym_LPAREN,
+    STATE(333), 1,
+      sym__module_operands,
     STATE(379), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8405] = 3,
-    ACTIONS(1314), 1,
-      anon_sym_LBRACE,
+  [8755] = 4,
+    ACTIONS(1315), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1317), 1,
+      sym_name,
     STATE(380), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8416] = 3,
-    ACTIONS(1316), 1,
-      anon_sym_COLON,
+  [8769] = 3,
     STATE(381), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8427] = 3,
-    ACTIONS(1318), 1,
-      sym_integer,
+    ACTIONS(1319), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8781] = 3,
     STATE(382), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8438] = 3,
-    ACTIONS(1320), 1,
-      sym_integer,
+    ACTIONS(1321), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8793] = 4,
+    ACTIONS(1323), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1325), 1,
+      sym_name,
     STATE(383), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8449] = 3,
-    ACTIONS(1322), 1,
-      anon_sym_LPAREN,
+  [8807] = 3,
     STATE(384), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8460] = 3,
-    ACTIONS(1324), 1,
-      anon_sym_EQ,
+    ACTIONS(1168), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [8819] = 4,
+    ACTIONS(1287), 1,
+      anon_sym_LPAREN,
+    STATE(296), 1,
+      sym__literal,
     STATE(385), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8471] = 3,
-    ACTIONS(1326), 1,
-      anon_sym_EQ,
+  [8833] = 4,
+    ACTIONS(1303), 1,
+      anon_sym_LPAREN,
+    STATE(296), 1,
+      sym_operands,
     STATE(386), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8482] = 3,
-    ACTIONS(1328), 1,
-      sym_integer,
+  [8847] = 3,
     STATE(387), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8493] = 3,
-    ACTIONS(1330), 1,
-      anon_sym_EQ,
+    ACTIONS(1327), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8859] = 3,
     STATE(388), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8504] = 3,
-    ACTIONS(1332), 1,
-      anon_sym_LBRACE,
+    ACTIONS(1175), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [8871] = 3,
     STATE(389), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8515] = 3,
-    ACTIONS(1334), 1,
-      anon_sym_LPAREN,
+    ACTIONS(873), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [8883] = 3,
     STATE(390), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8526] = 3,
-    ACTIONS(1336), 1,
-      sym_integer,
+    ACTIONS(1329), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [8895] = 3,
     STATE(391), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8537] = 3,
-    ACTIONS(1338), 1,
-      anon_sym_LBRACE,
+    ACTIONS(1247), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [8907] = 3,
     STATE(392), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8548] = 3,
-    ACTIONS(1340), 1,
-      sym_name,
+    ACTIONS(881), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [8919] = 3,
     STATE(393), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8559] = 3,
-    ACTIONS(1342), 1,
-      sym_name,
+    ACTIONS(1331), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [8931] = 3,
     STATE(394), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8570] = 3,
-    ACTIONS(910), 1,
-      sym_name,
+    ACTIONS(1333), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [8943] = 3,
     STATE(395), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8581] = 3,
-    ACTIONS(827), 1,
-      sym_name,
+    ACTIONS(1186), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8955] = 4,
+    ACTIONS(1335), 1,
+      anon_sym_LBRACK,
+    STATE(309), 1,
+      sym_dimensions,
     STATE(396), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8592] = 3,
-    ACTIONS(1344), 1,
-      sym__module_name,
+  [8969] = 3,
     STATE(397), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8603] = 3,
-    ACTIONS(856), 1,
-      sym_name,
+    ACTIONS(1337), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [8981] = 3,
     STATE(398), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8614] = 3,
-    ACTIONS(1346), 1,
+    ACTIONS(1339), 2,
+      anon_sym_COMMA,
       anon_sym_RPAREN,
+  [8993] = 3,
     STATE(399), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8625] = 3,
-    ACTIONS(896), 1,
-      sym_name,
+    ACTIONS(1341), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9005] = 4,
+    ACTIONS(1313), 1,
+      anon_sym_LPAREN,
+    STATE(276), 1,
+      sym__module_operands,
     STATE(400), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8636] = 3,
-    ACTIONS(848), 1,
-      sym_name,
+  [9019] = 3,
     STATE(401), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8647] = 3,
-    ACTIONS(852), 1,
-      sym_name,
+    ACTIONS(1343), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9031] = 3,
     STATE(402), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8658] = 3,
-    ACTIONS(1348), 1,
-      sym_integer,
+    ACTIONS(1345), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9043] = 4,
+    ACTIONS(1347), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1349), 1,
+      anon_sym_COLON,
     STATE(403), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8669] = 3,
-    ACTIONS(864), 1,
-      sym_name,
+  [9057] = 3,
     STATE(404), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8680] = 3,
-    ACTIONS(882), 1,
-      sym__operand_name,
+    ACTIONS(1351), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9069] = 4,
+    ACTIONS(1353), 1,
+      anon_sym_LF,
+    ACTIONS(1355), 1,
+      anon_sym_COMMA,
     STATE(405), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8691] = 3,
-    ACTIONS(886), 1,
-      sym__operand_name,
+  [9083] = 3,
     STATE(406), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8702] = 3,
-    ACTIONS(892), 1,
-      sym__operand_name,
+    ACTIONS(877), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [9095] = 3,
     STATE(407), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8713] = 3,
-    ACTIONS(1350), 1,
+    ACTIONS(1088), 2,
       ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9107] = 3,
     STATE(408), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8724] = 3,
-    ACTIONS(868), 1,
-      sym_name,
+    ACTIONS(1357), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9119] = 3,
     STATE(409), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8735] = 3,
-    ACTIONS(860), 1,
-      sym_name,
+    ACTIONS(1359), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9131] = 4,
+    ACTIONS(1361), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1363), 1,
+      anon_sym_COLON,
     STATE(410), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8746] = 3,
-    ACTIONS(900), 1,
-      sym__operand_name,
+  [9145] = 3,
+    ACTIONS(1365), 1,
+      anon_sym_EQ,
     STATE(411), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8757] = 3,
-    ACTIONS(1352), 1,
-      anon_sym_LPAREN2,
+  [9156] = 3,
+    ACTIONS(855), 1,
+      sym__operand_name,
     STATE(412), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8768] = 3,
-    ACTIONS(1354), 1,
-      sym__string,
+  [9167] = 3,
+    ACTIONS(859), 1,
+      sym__operand_name,
     STATE(413), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8779] = 3,
-    ACTIONS(1356), 1,
-      anon_sym_RPAREN,
+  [9178] = 3,
+    ACTIONS(972), 1,
+      ts_builtin_sym_end,
     STATE(414), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8790] = 3,
-    ACTIONS(906), 1,
-      sym_name,
+  [9189] = 3,
+    ACTIONS(1367), 1,
+      anon_sym_EQ,
     STATE(415), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8801] = 3,
-    ACTIONS(798), 1,
-      sym_name,
+  [9200] = 3,
+    ACTIONS(1369), 1,
+      anon_sym_LPAREN2,
     STATE(416), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8812] = 3,
-    ACTIONS(1358), 1,
-      anon_sym_DASH_GT,
+  [9211] = 3,
+    ACTIONS(839), 1,
+      sym__operand_name,
     STATE(417), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8823] = 3,
-    ACTIONS(802), 1,
-      sym__operand_name,
+  [9222] = 3,
+    ACTIONS(1371), 1,
+      anon_sym_RPAREN,
     STATE(418), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8834] = 3,
-    ACTIONS(806), 1,
-      sym__operand_name,
+  [9233] = 3,
+    ACTIONS(1373), 1,
+      sym_integer,
     STATE(419), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8845] = 3,
-    ACTIONS(1360), 1,
+  [9244] = 3,
+    ACTIONS(1375), 1,
       anon_sym_RPAREN,
     STATE(420), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8856] = 3,
-    ACTIONS(1362), 1,
-      anon_sym_COLON,
+  [9255] = 3,
+    ACTIONS(1377), 1,
+      sym_integer,
     STATE(421), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8867] = 3,
-    ACTIONS(823), 1,
-      sym_name,
+  [9266] = 3,
+    ACTIONS(1379), 1,
+      sym_string,
     STATE(422), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8878] = 3,
-    ACTIONS(1364), 1,
-      sym__module_literal,
+  [9277] = 3,
+    ACTIONS(1381), 1,
+      anon_sym_RPAREN,
     STATE(423), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8889] = 3,
-    ACTIONS(831), 1,
-      sym__operand_name,
+  [9288] = 3,
+    ACTIONS(1383), 1,
+      anon_sym_RPAREN,
     STATE(424), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8900] = 3,
-    ACTIONS(1366), 1,
-      anon_sym_LPAREN,
+  [9299] = 3,
+    ACTIONS(1385), 1,
+      sym_integer,
     STATE(425), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8911] = 3,
-    ACTIONS(1368), 1,
-      anon_sym_LPAREN,
+  [9310] = 3,
+    ACTIONS(811), 1,
+      sym__operand_name,
     STATE(426), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8922] = 3,
-    ACTIONS(1370), 1,
-      anon_sym_RPAREN,
+  [9321] = 3,
+    ACTIONS(815), 1,
+      sym__operand_name,
     STATE(427), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8933] = 3,
-    ACTIONS(1372), 1,
-      sym_name,
+  [9332] = 3,
+    ACTIONS(1387), 1,
+      anon_sym_RPAREN,
     STATE(428), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8944] = 3,
-    ACTIONS(1374), 1,
-      anon_sym_LBRACE,
+  [9343] = 3,
+    ACTIONS(932), 1,
+      ts_builtin_sym_end,
     STATE(429), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8955] = 3,
-    ACTIONS(1376), 1,
-      ts_builtin_sym_end,
+  [9354] = 3,
+    ACTIONS(1389), 1,
+      sym_integer,
     STATE(430), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8966] = 3,
-    ACTIONS(1378), 1,
-      anon_sym_LPAREN,
+  [9365] = 3,
+    ACTIONS(1391), 1,
+      sym__operand_name,
     STATE(431), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8977] = 3,
-    ACTIONS(1380), 1,
-      anon_sym_LPAREN,
+  [9376] = 3,
+    ACTIONS(1393), 1,
+      anon_sym_DASH_GT,
     STATE(432), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8988] = 3,
-    ACTIONS(1382), 1,
-      anon_sym_RPAREN,
+  [9387] = 3,
+    ACTIONS(1395), 1,
+      sym_integer,
     STATE(433), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8999] = 3,
-    ACTIONS(1384), 1,
-      sym_name,
+  [9398] = 3,
+    ACTIONS(835), 1,
+      sym__operand_name,
     STATE(434), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9010] = 3,
-    ACTIONS(1386), 1,
-      anon_sym_RPAREN,
+  [9409] = 3,
+    ACTIONS(976), 1,
+      ts_builtin_sym_end,
     STATE(435), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9021] = 3,
-    ACTIONS(1388), 1,
-      anon_sym_RPAREN,
+  [9420] = 3,
+    ACTIONS(1397), 1,
+      sym_name,
     STATE(436), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9032] = 3,
-    ACTIONS(1390), 1,
-      anon_sym_DASH_GT,
+  [9431] = 3,
+    ACTIONS(948), 1,
+      ts_builtin_sym_end,
     STATE(437), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9043] = 3,
-    ACTIONS(1392), 1,
-      sym__module_literal,
+  [9442] = 3,
+    ACTIONS(1399), 1,
+      sym_integer,
     STATE(438), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9054] = 3,
-    ACTIONS(1394), 1,
-      anon_sym_EQ,
+  [9453] = 3,
+    ACTIONS(1401), 1,
+      anon_sym_DASH_GT,
     STATE(439), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9065] = 3,
-    ACTIONS(1396), 1,
-      anon_sym_RPAREN,
+  [9464] = 3,
+    ACTIONS(1403), 1,
+      anon_sym_DASH_GT,
     STATE(440), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9076] = 3,
-    ACTIONS(1398), 1,
-      sym_integer,
+  [9475] = 3,
+    ACTIONS(917), 1,
+      sym_name,
     STATE(441), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9087] = 3,
-    ACTIONS(1400), 1,
-      anon_sym_EQ,
+  [9486] = 3,
+    ACTIONS(932), 1,
+      sym_name,
     STATE(442), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9098] = 3,
-    ACTIONS(1402), 1,
-      sym_integer,
+  [9497] = 3,
+    ACTIONS(1405), 1,
+      sym__reference,
     STATE(443), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9109] = 3,
-    ACTIONS(1404), 1,
-      sym__string,
+  [9508] = 3,
+    ACTIONS(936), 1,
+      sym_name,
     STATE(444), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9120] = 3,
-    ACTIONS(1406), 1,
-      sym_integer,
+  [9519] = 3,
+    ACTIONS(1407), 1,
+      anon_sym_EQ,
     STATE(445), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9131] = 3,
-    ACTIONS(1408), 1,
-      sym_integer,
+  [9530] = 3,
+    ACTIONS(944), 1,
+      sym_name,
     STATE(446), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9142] = 3,
-    ACTIONS(1410), 1,
-      anon_sym_EQ,
+  [9541] = 3,
+    ACTIONS(948), 1,
+      sym_name,
     STATE(447), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9153] = 3,
-    ACTIONS(1412), 1,
-      sym_integer,
+  [9552] = 3,
+    ACTIONS(952), 1,
+      sym_name,
     STATE(448), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9164] = 3,
-    ACTIONS(1414), 1,
-      anon_sym_DASH_GT,
+  [9563] = 3,
+    ACTIONS(1409), 1,
+      anon_sym_EQ,
     STATE(449), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9175] = 3,
-    ACTIONS(1416), 1,
-      anon_sym_EQ,
+  [9574] = 3,
+    ACTIONS(956), 1,
+      sym_name,
     STATE(450), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9186] = 3,
-    ACTIONS(1418), 1,
-      sym_integer,
+  [9585] = 3,
+    ACTIONS(1411), 1,
+      ts_builtin_sym_end,
     STATE(451), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9197] = 3,
-    ACTIONS(1420), 1,
-      anon_sym_RPAREN,
+  [9596] = 3,
+    ACTIONS(960), 1,
+      sym_name,
     STATE(452), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9208] = 3,
-    ACTIONS(1422), 1,
-      anon_sym_EQ,
+  [9607] = 3,
+    ACTIONS(964), 1,
+      sym_name,
     STATE(453), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9219] = 3,
-    ACTIONS(1424), 1,
-      anon_sym_EQ,
+  [9618] = 3,
+    ACTIONS(968), 1,
+      sym_name,
     STATE(454), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9230] = 3,
-    ACTIONS(1426), 1,
-      anon_sym_EQ,
+  [9629] = 3,
+    ACTIONS(972), 1,
+      sym_name,
     STATE(455), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9241] = 3,
-    ACTIONS(1428), 1,
-      anon_sym_LBRACE,
+  [9640] = 3,
+    ACTIONS(1413), 1,
+      anon_sym_COLON,
     STATE(456), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9252] = 3,
-    ACTIONS(1430), 1,
-      anon_sym_EQ,
+  [9651] = 3,
+    ACTIONS(976), 1,
+      sym_name,
     STATE(457), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9263] = 3,
-    ACTIONS(1432), 1,
-      anon_sym_LF,
+  [9662] = 3,
+    ACTIONS(1415), 1,
+      sym_name,
     STATE(458), 1,
       sym_comment,
-    ACTIONS(57), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9274] = 3,
-    ACTIONS(1434), 1,
-      sym_integer,
+  [9673] = 3,
+    ACTIONS(944), 1,
+      ts_builtin_sym_end,
     STATE(459), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9285] = 3,
-    ACTIONS(1436), 1,
+  [9684] = 3,
+    ACTIONS(1417), 1,
       anon_sym_EQ,
     STATE(460), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9296] = 3,
-    ACTIONS(1438), 1,
-      anon_sym_LPAREN,
+  [9695] = 3,
+    ACTIONS(1419), 1,
+      anon_sym_LBRACE,
     STATE(461), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9307] = 3,
-    ACTIONS(1440), 1,
-      anon_sym_LBRACE,
+  [9706] = 3,
+    ACTIONS(952), 1,
+      ts_builtin_sym_end,
     STATE(462), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9318] = 3,
-    ACTIONS(1442), 1,
+  [9717] = 3,
+    ACTIONS(1421), 1,
       anon_sym_EQ,
     STATE(463), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9329] = 3,
-    ACTIONS(1444), 1,
+  [9728] = 3,
+    ACTIONS(1423), 1,
       anon_sym_EQ,
     STATE(464), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9340] = 3,
-    ACTIONS(1446), 1,
-      anon_sym_EQ,
+  [9739] = 3,
+    ACTIONS(1425), 1,
+      sym_integer,
     STATE(465), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9351] = 3,
-    ACTIONS(1448), 1,
-      anon_sym_RPAREN,
+  [9750] = 3,
+    ACTIONS(936), 1,
+      ts_builtin_sym_end,
     STATE(466), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9362] = 3,
-    ACTIONS(1450), 1,
+  [9761] = 3,
+    ACTIONS(1427), 1,
       sym_integer,
     STATE(467), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9373] = 3,
-    ACTIONS(1452), 1,
+  [9772] = 3,
+    ACTIONS(1429), 1,
       sym_integer,
     STATE(468), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9384] = 3,
-    ACTIONS(1454), 1,
-      sym_integer,
+  [9783] = 3,
+    ACTIONS(1431), 1,
+      anon_sym_LF,
     STATE(469), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9395] = 3,
-    ACTIONS(1456), 1,
-      anon_sym_EQ,
+  [9794] = 3,
+    ACTIONS(1433), 1,
+      anon_sym_LBRACE,
     STATE(470), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9406] = 3,
-    ACTIONS(1458), 1,
-      sym_integer,
+  [9805] = 3,
+    ACTIONS(1435), 1,
+      sym_string,
     STATE(471), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9417] = 3,
-    ACTIONS(1460), 1,
-      sym_integer,
+  [9816] = 3,
+    ACTIONS(1437), 1,
+      anon_sym_RPAREN,
     STATE(472), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9428] = 3,
-    ACTIONS(1462), 1,
-      sym_integer,
+  [9827] = 3,
+    ACTIONS(1439), 1,
+      anon_sym_EQ,
     STATE(473), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9439] = 3,
-    ACTIONS(1464), 1,
-      anon_sym_EQ,
+  [9838] = 3,
+    ACTIONS(1441), 1,
+      sym_name,
     STATE(474), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9450] = 3,
-    ACTIONS(1466), 1,
-      anon_sym_LPAREN,
+  [9849] = 3,
+    ACTIONS(1443), 1,
+      anon_sym_EQ,
     STATE(475), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9461] = 3,
-    ACTIONS(1468), 1,
-      sym_primitive_type,
+  [9860] = 3,
+    ACTIONS(1445), 1,
+      sym__module_name,
     STATE(476), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(80), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9472] = 3,
-    ACTIONS(1470), 1,
-      sym_primitive_type,
+  [9871] = 3,
+    ACTIONS(1447), 1,
+      anon_sym_EQ,
     STATE(477), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9483] = 3,
-    ACTIONS(1472), 1,
-      sym__reference,
+  [9882] = 3,
+    ACTIONS(1449), 1,
+      sym_integer,
     STATE(478), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9494] = 3,
-    ACTIONS(1474), 1,
-      anon_sym_EQ,
+  [9893] = 3,
+    ACTIONS(1451), 1,
+      sym_integer,
     STATE(479), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9505] = 3,
-    ACTIONS(1476), 1,
-      anon_sym_EQ,
+  [9904] = 3,
+    ACTIONS(1453), 1,
+      sym__module_literal,
     STATE(480), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9516] = 3,
-    ACTIONS(1478), 1,
-      anon_sym_EQ,
+  [9915] = 3,
+    ACTIONS(1455), 1,
+      sym_integer,
     STATE(481), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9527] = 3,
-    ACTIONS(1480), 1,
-      sym_level_types,
+  [9926] = 3,
+    ACTIONS(1457), 1,
+      sym_integer,
     STATE(482), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9538] = 3,
-    ACTIONS(1482), 1,
-      anon_sym_LPAREN2,
+  [9937] = 3,
+    ACTIONS(1459), 1,
+      sym_integer,
     STATE(483), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9549] = 3,
-    ACTIONS(1484), 1,
-      sym_integer,
+  [9948] = 3,
+    ACTIONS(964), 1,
+      ts_builtin_sym_end,
     STATE(484), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9560] = 3,
-    ACTIONS(1486), 1,
-      anon_sym_DASH_GT,
+  [9959] = 3,
+    ACTIONS(1461), 1,
+      anon_sym_RPAREN,
     STATE(485), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9571] = 3,
-    ACTIONS(1488), 1,
-      anon_sym_RPAREN,
+  [9970] = 3,
+    ACTIONS(1463), 1,
+      anon_sym_LBRACE,
     STATE(486), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9582] = 1,
-    ACTIONS(1490), 1,
+  [9981] = 3,
+    ACTIONS(1465), 1,
+      anon_sym_EQ,
+    STATE(487), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9992] = 3,
+    ACTIONS(956), 1,
+      ts_builtin_sym_end,
+    STATE(488), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10003] = 3,
+    ACTIONS(1467), 1,
+      anon_sym_EQ,
+    STATE(489), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10014] = 3,
+    ACTIONS(1469), 1,
+      anon_sym_LBRACE,
+    STATE(490), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10025] = 3,
+    ACTIONS(1471), 1,
+      sym_name,
+    STATE(491), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10036] = 3,
+    ACTIONS(1473), 1,
+      sym_integer,
+    STATE(492), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10047] = 3,
+    ACTIONS(1475), 1,
+      ts_builtin_sym_end,
+    STATE(493), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10058] = 3,
+    ACTIONS(1477), 1,
+      anon_sym_EQ,
+    STATE(494), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10069] = 3,
+    ACTIONS(997), 1,
+      anon_sym_EQ,
+    STATE(495), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10080] = 3,
+    ACTIONS(1479), 1,
+      sym_integer,
+    STATE(496), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10091] = 3,
+    ACTIONS(917), 1,
+      ts_builtin_sym_end,
+    STATE(497), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10102] = 3,
+    ACTIONS(1481), 1,
+      anon_sym_EQ,
+    STATE(498), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10113] = 3,
+    ACTIONS(1483), 1,
+      anon_sym_LF,
+    STATE(499), 1,
+      sym_comment,
+    ACTIONS(80), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10124] = 3,
+    ACTIONS(1485), 1,
+      anon_sym_RPAREN,
+    STATE(500), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10135] = 3,
+    ACTIONS(1487), 1,
+      sym_integer,
+    STATE(501), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10146] = 3,
+    ACTIONS(1489), 1,
+      anon_sym_EQ,
+    STATE(502), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10157] = 3,
+    ACTIONS(960), 1,
+      ts_builtin_sym_end,
+    STATE(503), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10168] = 3,
+    ACTIONS(1491), 1,
+      sym_integer,
+    STATE(504), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10179] = 3,
+    ACTIONS(1493), 1,
+      sym_primitive_type,
+    STATE(505), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10190] = 3,
+    ACTIONS(1495), 1,
+      sym__module_literal,
+    STATE(506), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10201] = 3,
+    ACTIONS(1497), 1,
+      sym_primitive_type,
+    STATE(507), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10212] = 3,
+    ACTIONS(1499), 1,
+      anon_sym_RPAREN,
+    STATE(508), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10223] = 3,
+    ACTIONS(1501), 1,
+      sym_level_types,
+    STATE(509), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10234] = 3,
+    ACTIONS(1503), 1,
+      anon_sym_LBRACE,
+    STATE(510), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10245] = 3,
+    ACTIONS(1505), 1,
+      anon_sym_DASH_GT,
+    STATE(511), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10256] = 3,
+    ACTIONS(1507), 1,
+      anon_sym_LBRACE,
+    STATE(512), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10267] = 3,
+    ACTIONS(1509), 1,
+      anon_sym_RPAREN,
+    STATE(513), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10278] = 3,
+    ACTIONS(1511), 1,
+      anon_sym_LPAREN,
+    STATE(514), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10289] = 3,
+    ACTIONS(1513), 1,
+      anon_sym_LPAREN,
+    STATE(515), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10300] = 3,
+    ACTIONS(1515), 1,
+      anon_sym_LPAREN,
+    STATE(516), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10311] = 3,
+    ACTIONS(1517), 1,
+      anon_sym_RPAREN,
+    STATE(517), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10322] = 3,
+    ACTIONS(1519), 1,
+      anon_sym_LPAREN,
+    STATE(518), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10333] = 3,
+    ACTIONS(1521), 1,
+      anon_sym_LPAREN,
+    STATE(519), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10344] = 3,
+    ACTIONS(1523), 1,
+      anon_sym_LPAREN,
+    STATE(520), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10355] = 3,
+    ACTIONS(1525), 1,
+      anon_sym_COLON,
+    STATE(521), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10366] = 3,
+    ACTIONS(968), 1,
+      ts_builtin_sym_end,
+    STATE(522), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10377] = 3,
+    ACTIONS(1527), 1,
+      anon_sym_LPAREN,
+    STATE(523), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10388] = 3,
+    ACTIONS(1529), 1,
+      anon_sym_LPAREN,
+    STATE(524), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10399] = 3,
+    ACTIONS(1531), 1,
+      anon_sym_EQ,
+    STATE(525), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10410] = 3,
+    ACTIONS(1533), 1,
+      anon_sym_EQ,
+    STATE(526), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10421] = 3,
+    ACTIONS(1535), 1,
+      anon_sym_DASH_GT,
+    STATE(527), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10432] = 3,
+    ACTIONS(1537), 1,
+      anon_sym_RPAREN,
+    STATE(528), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10443] = 3,
+    ACTIONS(1539), 1,
+      anon_sym_EQ,
+    STATE(529), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10454] = 3,
+    ACTIONS(1541), 1,
+      anon_sym_RPAREN,
+    STATE(530), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10465] = 3,
+    ACTIONS(1543), 1,
+      sym_integer,
+    STATE(531), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10476] = 3,
+    ACTIONS(1545), 1,
+      anon_sym_EQ,
+    STATE(532), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10487] = 3,
+    ACTIONS(1547), 1,
+      anon_sym_EQ,
+    STATE(533), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10498] = 3,
+    ACTIONS(1549), 1,
+      anon_sym_EQ,
+    STATE(534), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10509] = 3,
+    ACTIONS(1551), 1,
+      anon_sym_EQ,
+    STATE(535), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10520] = 3,
+    ACTIONS(1553), 1,
+      anon_sym_LBRACE,
+    STATE(536), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10531] = 3,
+    ACTIONS(851), 1,
+      sym__operand_name,
+    STATE(537), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10542] = 3,
+    ACTIONS(1555), 1,
+      anon_sym_LPAREN2,
+    STATE(538), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10553] = 3,
+    ACTIONS(1557), 1,
+      anon_sym_EQ,
+    STATE(539), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10564] = 3,
+    ACTIONS(1559), 1,
+      anon_sym_LPAREN2,
+    STATE(540), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10575] = 3,
+    ACTIONS(1561), 1,
+      sym_name,
+    STATE(541), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10586] = 1,
+    ACTIONS(1563), 1,
       ts_builtin_sym_end,
 };
 
@@ -17584,1205 +18511,1296 @@ static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(2)] = 0,
   [SMALL_STATE(3)] = 42,
   [SMALL_STATE(4)] = 84,
-  [SMALL_STATE(5)] = 126,
-  [SMALL_STATE(6)] = 161,
-  [SMALL_STATE(7)] = 194,
-  [SMALL_STATE(8)] = 236,
-  [SMALL_STATE(9)] = 278,
-  [SMALL_STATE(10)] = 310,
-  [SMALL_STATE(11)] = 350,
-  [SMALL_STATE(12)] = 392,
-  [SMALL_STATE(13)] = 434,
-  [SMALL_STATE(14)] = 476,
-  [SMALL_STATE(15)] = 518,
-  [SMALL_STATE(16)] = 560,
-  [SMALL_STATE(17)] = 590,
-  [SMALL_STATE(18)] = 620,
-  [SMALL_STATE(19)] = 662,
-  [SMALL_STATE(20)] = 704,
-  [SMALL_STATE(21)] = 746,
-  [SMALL_STATE(22)] = 788,
-  [SMALL_STATE(23)] = 830,
-  [SMALL_STATE(24)] = 872,
-  [SMALL_STATE(25)] = 914,
-  [SMALL_STATE(26)] = 956,
-  [SMALL_STATE(27)] = 998,
-  [SMALL_STATE(28)] = 1040,
-  [SMALL_STATE(29)] = 1072,
-  [SMALL_STATE(30)] = 1114,
-  [SMALL_STATE(31)] = 1156,
-  [SMALL_STATE(32)] = 1198,
-  [SMALL_STATE(33)] = 1240,
-  [SMALL_STATE(34)] = 1282,
-  [SMALL_STATE(35)] = 1324,
-  [SMALL_STATE(36)] = 1371,
-  [SMALL_STATE(37)] = 1418,
-  [SMALL_STATE(38)] = 1465,
-  [SMALL_STATE(39)] = 1512,
-  [SMALL_STATE(40)] = 1537,
-  [SMALL_STATE(41)] = 1582,
-  [SMALL_STATE(42)] = 1607,
-  [SMALL_STATE(43)] = 1632,
-  [SMALL_STATE(44)] = 1657,
-  [SMALL_STATE(45)] = 1682,
-  [SMALL_STATE(46)] = 1707,
-  [SMALL_STATE(47)] = 1732,
-  [SMALL_STATE(48)] = 1757,
-  [SMALL_STATE(49)] = 1804,
-  [SMALL_STATE(50)] = 1843,
-  [SMALL_STATE(51)] = 1880,
-  [SMALL_STATE(52)] = 1927,
-  [SMALL_STATE(53)] = 1974,
-  [SMALL_STATE(54)] = 2021,
-  [SMALL_STATE(55)] = 2045,
-  [SMALL_STATE(56)] = 2069,
-  [SMALL_STATE(57)] = 2093,
-  [SMALL_STATE(58)] = 2117,
-  [SMALL_STATE(59)] = 2141,
-  [SMALL_STATE(60)] = 2179,
-  [SMALL_STATE(61)] = 2203,
-  [SMALL_STATE(62)] = 2227,
-  [SMALL_STATE(63)] = 2251,
-  [SMALL_STATE(64)] = 2274,
-  [SMALL_STATE(65)] = 2297,
-  [SMALL_STATE(66)] = 2320,
-  [SMALL_STATE(67)] = 2343,
-  [SMALL_STATE(68)] = 2366,
-  [SMALL_STATE(69)] = 2389,
-  [SMALL_STATE(70)] = 2412,
-  [SMALL_STATE(71)] = 2435,
-  [SMALL_STATE(72)] = 2458,
-  [SMALL_STATE(73)] = 2486,
-  [SMALL_STATE(74)] = 2514,
-  [SMALL_STATE(75)] = 2542,
-  [SMALL_STATE(76)] = 2570,
-  [SMALL_STATE(77)] = 2598,
-  [SMALL_STATE(78)] = 2626,
-  [SMALL_STATE(79)] = 2654,
-  [SMALL_STATE(80)] = 2682,
-  [SMALL_STATE(81)] = 2710,
-  [SMALL_STATE(82)] = 2738,
-  [SMALL_STATE(83)] = 2766,
-  [SMALL_STATE(84)] = 2794,
-  [SMALL_STATE(85)] = 2828,
-  [SMALL_STATE(86)] = 2856,
-  [SMALL_STATE(87)] = 2884,
-  [SMALL_STATE(88)] = 2912,
-  [SMALL_STATE(89)] = 2934,
-  [SMALL_STATE(90)] = 2962,
-  [SMALL_STATE(91)] = 2998,
-  [SMALL_STATE(92)] = 3020,
-  [SMALL_STATE(93)] = 3042,
-  [SMALL_STATE(94)] = 3064,
-  [SMALL_STATE(95)] = 3092,
-  [SMALL_STATE(96)] = 3118,
-  [SMALL_STATE(97)] = 3146,
-  [SMALL_STATE(98)] = 3172,
-  [SMALL_STATE(99)] = 3210,
-  [SMALL_STATE(100)] = 3236,
-  [SMALL_STATE(101)] = 3262,
-  [SMALL_STATE(102)] = 3300,
-  [SMALL_STATE(103)] = 3324,
-  [SMALL_STATE(104)] = 3345,
-  [SMALL_STATE(105)] = 3366,
-  [SMALL_STATE(106)] = 3387,
-  [SMALL_STATE(107)] = 3408,
-  [SMALL_STATE(108)] = 3433,
-  [SMALL_STATE(109)] = 3454,
-  [SMALL_STATE(110)] = 3489,
-  [SMALL_STATE(111)] = 3514,
-  [SMALL_STATE(112)] = 3535,
-  [SMALL_STATE(113)] = 3566,
-  [SMALL_STATE(114)] = 3591,
-  [SMALL_STATE(115)] = 3616,
-  [SMALL_STATE(116)] = 3637,
-  [SMALL_STATE(117)] = 3658,
-  [SMALL_STATE(118)] = 3679,
-  [SMALL_STATE(119)] = 3704,
-  [SMALL_STATE(120)] = 3729,
-  [SMALL_STATE(121)] = 3750,
-  [SMALL_STATE(122)] = 3775,
-  [SMALL_STATE(123)] = 3796,
-  [SMALL_STATE(124)] = 3817,
-  [SMALL_STATE(125)] = 3842,
-  [SMALL_STATE(126)] = 3870,
-  [SMALL_STATE(127)] = 3890,
-  [SMALL_STATE(128)] = 3916,
-  [SMALL_STATE(129)] = 3936,
-  [SMALL_STATE(130)] = 3960,
-  [SMALL_STATE(131)] = 3988,
-  [SMALL_STATE(132)] = 4008,
-  [SMALL_STATE(133)] = 4028,
-  [SMALL_STATE(134)] = 4048,
-  [SMALL_STATE(135)] = 4068,
-  [SMALL_STATE(136)] = 4088,
-  [SMALL_STATE(137)] = 4108,
-  [SMALL_STATE(138)] = 4128,
-  [SMALL_STATE(139)] = 4148,
-  [SMALL_STATE(140)] = 4168,
-  [SMALL_STATE(141)] = 4200,
-  [SMALL_STATE(142)] = 4220,
-  [SMALL_STATE(143)] = 4248,
-  [SMALL_STATE(144)] = 4268,
-  [SMALL_STATE(145)] = 4288,
-  [SMALL_STATE(146)] = 4308,
-  [SMALL_STATE(147)] = 4328,
-  [SMALL_STATE(148)] = 4348,
-  [SMALL_STATE(149)] = 4368,
-  [SMALL_STATE(150)] = 4397,
-  [SMALL_STATE(151)] = 4422,
-  [SMALL_STATE(152)] = 4441,
-  [SMALL_STATE(153)] = 4460,
-  [SMALL_STATE(154)] = 4479,
-  [SMALL_STATE(155)] = 4508,
-  [SMALL_STATE(156)] = 4533,
-  [SMALL_STATE(157)] = 4558,
-  [SMALL_STATE(158)] = 4577,
-  [SMALL_STATE(159)] = 4596,
-  [SMALL_STATE(160)] = 4621,
-  [SMALL_STATE(161)] = 4640,
-  [SMALL_STATE(162)] = 4659,
-  [SMALL_STATE(163)] = 4678,
-  [SMALL_STATE(164)] = 4697,
-  [SMALL_STATE(165)] = 4722,
-  [SMALL_STATE(166)] = 4741,
-  [SMALL_STATE(167)] = 4760,
-  [SMALL_STATE(168)] = 4779,
-  [SMALL_STATE(169)] = 4798,
-  [SMALL_STATE(170)] = 4817,
-  [SMALL_STATE(171)] = 4836,
-  [SMALL_STATE(172)] = 4861,
-  [SMALL_STATE(173)] = 4890,
-  [SMALL_STATE(174)] = 4917,
-  [SMALL_STATE(175)] = 4946,
-  [SMALL_STATE(176)] = 4973,
-  [SMALL_STATE(177)] = 5002,
-  [SMALL_STATE(178)] = 5031,
-  [SMALL_STATE(179)] = 5057,
-  [SMALL_STATE(180)] = 5083,
-  [SMALL_STATE(181)] = 5101,
-  [SMALL_STATE(182)] = 5127,
-  [SMALL_STATE(183)] = 5145,
-  [SMALL_STATE(184)] = 5163,
-  [SMALL_STATE(185)] = 5189,
-  [SMALL_STATE(186)] = 5215,
-  [SMALL_STATE(187)] = 5239,
-  [SMALL_STATE(188)] = 5257,
-  [SMALL_STATE(189)] = 5275,
-  [SMALL_STATE(190)] = 5293,
-  [SMALL_STATE(191)] = 5317,
-  [SMALL_STATE(192)] = 5343,
-  [SMALL_STATE(193)] = 5369,
-  [SMALL_STATE(194)] = 5395,
-  [SMALL_STATE(195)] = 5413,
-  [SMALL_STATE(196)] = 5431,
-  [SMALL_STATE(197)] = 5449,
-  [SMALL_STATE(198)] = 5467,
-  [SMALL_STATE(199)] = 5485,
-  [SMALL_STATE(200)] = 5503,
-  [SMALL_STATE(201)] = 5529,
-  [SMALL_STATE(202)] = 5555,
-  [SMALL_STATE(203)] = 5573,
-  [SMALL_STATE(204)] = 5591,
-  [SMALL_STATE(205)] = 5609,
-  [SMALL_STATE(206)] = 5627,
-  [SMALL_STATE(207)] = 5653,
-  [SMALL_STATE(208)] = 5679,
-  [SMALL_STATE(209)] = 5697,
-  [SMALL_STATE(210)] = 5723,
-  [SMALL_STATE(211)] = 5741,
-  [SMALL_STATE(212)] = 5767,
-  [SMALL_STATE(213)] = 5785,
-  [SMALL_STATE(214)] = 5803,
-  [SMALL_STATE(215)] = 5821,
-  [SMALL_STATE(216)] = 5847,
-  [SMALL_STATE(217)] = 5865,
-  [SMALL_STATE(218)] = 5883,
-  [SMALL_STATE(219)] = 5906,
-  [SMALL_STATE(220)] = 5929,
-  [SMALL_STATE(221)] = 5950,
-  [SMALL_STATE(222)] = 5971,
-  [SMALL_STATE(223)] = 5994,
-  [SMALL_STATE(224)] = 6015,
-  [SMALL_STATE(225)] = 6038,
-  [SMALL_STATE(226)] = 6061,
-  [SMALL_STATE(227)] = 6084,
-  [SMALL_STATE(228)] = 6105,
-  [SMALL_STATE(229)] = 6128,
-  [SMALL_STATE(230)] = 6145,
-  [SMALL_STATE(231)] = 6168,
-  [SMALL_STATE(232)] = 6186,
-  [SMALL_STATE(233)] = 6204,
-  [SMALL_STATE(234)] = 6220,
-  [SMALL_STATE(235)] = 6236,
-  [SMALL_STATE(236)] = 6256,
-  [SMALL_STATE(237)] = 6276,
-  [SMALL_STATE(238)] = 6294,
-  [SMALL_STATE(239)] = 6314,
-  [SMALL_STATE(240)] = 6330,
-  [SMALL_STATE(241)] = 6348,
-  [SMALL_STATE(242)] = 6368,
-  [SMALL_STATE(243)] = 6388,
-  [SMALL_STATE(244)] = 6404,
-  [SMALL_STATE(245)] = 6422,
-  [SMALL_STATE(246)] = 6438,
-  [SMALL_STATE(247)] = 6454,
-  [SMALL_STATE(248)] = 6474,
-  [SMALL_STATE(249)] = 6490,
-  [SMALL_STATE(250)] = 6510,
-  [SMALL_STATE(251)] = 6530,
-  [SMALL_STATE(252)] = 6546,
-  [SMALL_STATE(253)] = 6566,
-  [SMALL_STATE(254)] = 6580,
-  [SMALL_STATE(255)] = 6595,
-  [SMALL_STATE(256)] = 6612,
-  [SMALL_STATE(257)] = 6627,
-  [SMALL_STATE(258)] = 6644,
-  [SMALL_STATE(259)] = 6661,
-  [SMALL_STATE(260)] = 6678,
-  [SMALL_STATE(261)] = 6695,
-  [SMALL_STATE(262)] = 6712,
-  [SMALL_STATE(263)] = 6727,
-  [SMALL_STATE(264)] = 6742,
-  [SMALL_STATE(265)] = 6759,
-  [SMALL_STATE(266)] = 6774,
-  [SMALL_STATE(267)] = 6791,
-  [SMALL_STATE(268)] = 6806,
-  [SMALL_STATE(269)] = 6823,
-  [SMALL_STATE(270)] = 6838,
-  [SMALL_STATE(271)] = 6855,
-  [SMALL_STATE(272)] = 6872,
-  [SMALL_STATE(273)] = 6887,
-  [SMALL_STATE(274)] = 6904,
-  [SMALL_STATE(275)] = 6921,
-  [SMALL_STATE(276)] = 6938,
-  [SMALL_STATE(277)] = 6953,
-  [SMALL_STATE(278)] = 6968,
-  [SMALL_STATE(279)] = 6985,
-  [SMALL_STATE(280)] = 7002,
-  [SMALL_STATE(281)] = 7019,
-  [SMALL_STATE(282)] = 7036,
-  [SMALL_STATE(283)] = 7053,
-  [SMALL_STATE(284)] = 7070,
-  [SMALL_STATE(285)] = 7087,
-  [SMALL_STATE(286)] = 7104,
-  [SMALL_STATE(287)] = 7119,
-  [SMALL_STATE(288)] = 7136,
-  [SMALL_STATE(289)] = 7153,
-  [SMALL_STATE(290)] = 7170,
-  [SMALL_STATE(291)] = 7187,
-  [SMALL_STATE(292)] = 7204,
-  [SMALL_STATE(293)] = 7221,
-  [SMALL_STATE(294)] = 7236,
-  [SMALL_STATE(295)] = 7253,
-  [SMALL_STATE(296)] = 7270,
-  [SMALL_STATE(297)] = 7287,
-  [SMALL_STATE(298)] = 7304,
-  [SMALL_STATE(299)] = 7321,
-  [SMALL_STATE(300)] = 7336,
-  [SMALL_STATE(301)] = 7353,
-  [SMALL_STATE(302)] = 7370,
-  [SMALL_STATE(303)] = 7387,
-  [SMALL_STATE(304)] = 7402,
-  [SMALL_STATE(305)] = 7417,
-  [SMALL_STATE(306)] = 7432,
-  [SMALL_STATE(307)] = 7449,
-  [SMALL_STATE(308)] = 7466,
-  [SMALL_STATE(309)] = 7481,
-  [SMALL_STATE(310)] = 7498,
-  [SMALL_STATE(311)] = 7513,
-  [SMALL_STATE(312)] = 7530,
-  [SMALL_STATE(313)] = 7547,
-  [SMALL_STATE(314)] = 7564,
-  [SMALL_STATE(315)] = 7579,
-  [SMALL_STATE(316)] = 7596,
-  [SMALL_STATE(317)] = 7613,
-  [SMALL_STATE(318)] = 7630,
-  [SMALL_STATE(319)] = 7647,
-  [SMALL_STATE(320)] = 7659,
-  [SMALL_STATE(321)] = 7671,
-  [SMALL_STATE(322)] = 7685,
-  [SMALL_STATE(323)] = 7699,
-  [SMALL_STATE(324)] = 7711,
-  [SMALL_STATE(325)] = 7725,
-  [SMALL_STATE(326)] = 7737,
-  [SMALL_STATE(327)] = 7749,
-  [SMALL_STATE(328)] = 7761,
-  [SMALL_STATE(329)] = 7773,
-  [SMALL_STATE(330)] = 7785,
-  [SMALL_STATE(331)] = 7797,
-  [SMALL_STATE(332)] = 7809,
-  [SMALL_STATE(333)] = 7821,
-  [SMALL_STATE(334)] = 7835,
-  [SMALL_STATE(335)] = 7847,
-  [SMALL_STATE(336)] = 7861,
-  [SMALL_STATE(337)] = 7875,
-  [SMALL_STATE(338)] = 7887,
-  [SMALL_STATE(339)] = 7901,
-  [SMALL_STATE(340)] = 7913,
-  [SMALL_STATE(341)] = 7927,
-  [SMALL_STATE(342)] = 7939,
-  [SMALL_STATE(343)] = 7951,
-  [SMALL_STATE(344)] = 7963,
-  [SMALL_STATE(345)] = 7977,
-  [SMALL_STATE(346)] = 7989,
-  [SMALL_STATE(347)] = 8001,
-  [SMALL_STATE(348)] = 8013,
-  [SMALL_STATE(349)] = 8025,
-  [SMALL_STATE(350)] = 8037,
-  [SMALL_STATE(351)] = 8049,
-  [SMALL_STATE(352)] = 8061,
-  [SMALL_STATE(353)] = 8073,
-  [SMALL_STATE(354)] = 8087,
-  [SMALL_STATE(355)] = 8099,
-  [SMALL_STATE(356)] = 8113,
-  [SMALL_STATE(357)] = 8125,
-  [SMALL_STATE(358)] = 8137,
-  [SMALL_STATE(359)] = 8149,
-  [SMALL_STATE(360)] = 8161,
-  [SMALL_STATE(361)] = 8173,
-  [SMALL_STATE(362)] = 8187,
-  [SMALL_STATE(363)] = 8201,
-  [SMALL_STATE(364)] = 8215,
-  [SMALL_STATE(365)] = 8229,
-  [SMALL_STATE(366)] = 8241,
-  [SMALL_STATE(367)] = 8253,
-  [SMALL_STATE(368)] = 8265,
-  [SMALL_STATE(369)] = 8277,
-  [SMALL_STATE(370)] = 8291,
-  [SMALL_STATE(371)] = 8303,
-  [SMALL_STATE(372)] = 8315,
-  [SMALL_STATE(373)] = 8327,
-  [SMALL_STATE(374)] = 8339,
-  [SMALL_STATE(375)] = 8350,
-  [SMALL_STATE(376)] = 8361,
-  [SMALL_STATE(377)] = 8372,
-  [SMALL_STATE(378)] = 8383,
-  [SMALL_STATE(379)] = 8394,
-  [SMALL_STATE(380)] = 8405,
-  [SMALL_STATE(381)] = 8416,
-  [SMALL_STATE(382)] = 8427,
-  [SMALL_STATE(383)] = 8438,
-  [SMALL_STATE(384)] = 8449,
-  [SMALL_STATE(385)] = 8460,
-  [SMALL_STATE(386)] = 8471,
-  [SMALL_STATE(387)] = 8482,
-  [SMALL_STATE(388)] = 8493,
-  [SMALL_STATE(389)] = 8504,
-  [SMALL_STATE(390)] = 8515,
-  [SMALL_STATE(391)] = 8526,
-  [SMALL_STATE(392)] = 8537,
-  [SMALL_STATE(393)] = 8548,
-  [SMALL_STATE(394)] = 8559,
-  [SMALL_STATE(395)] = 8570,
-  [SMALL_STATE(396)] = 8581,
-  [SMALL_STATE(397)] = 8592,
-  [SMALL_STATE(398)] = 8603,
-  [SMALL_STATE(399)] = 8614,
-  [SMALL_STATE(400)] = 8625,
-  [SMALL_STATE(401)] = 8636,
-  [SMALL_STATE(402)] = 8647,
-  [SMALL_STATE(403)] = 8658,
-  [SMALL_STATE(404)] = 8669,
-  [SMALL_STATE(405)] = 8680,
-  [SMALL_STATE(406)] = 8691,
-  [SMALL_STATE(407)] = 8702,
-  [SMALL_STATE(408)] = 8713,
-  [SMALL_STATE(409)] = 8724,
-  [SMALL_STATE(410)] = 8735,
-  [SMALL_STATE(411)] = 8746,
-  [SMALL_STATE(412)] = 8757,
-  [SMALL_STATE(413)] = 8768,
-  [SMALL_STATE(414)] = 8779,
-  [SMALL_STATE(415)] = 8790,
-  [SMALL_STATE(416)] = 8801,
-  [SMALL_STATE(417)] = 8812,
-  [SMALL_STATE(418)] = 8823,
-  [SMALL_STATE(419)] = 8834,
-  [SMALL_STATE(420)] = 8845,
-  [SMALL_STATE(421)] = 8856,
-  [SMALL_STATE(422)] = 8867,
-  [SMALL_STATE(423)] = 8878,
-  [SMALL_STATE(424)] = 8889,
-  [SMALL_STATE(425)] = 8900,
-  [SMALL_STATE(426)] = 8911,
-  [SMALL_STATE(427)] = 8922,
-  [SMALL_STATE(428)] = 8933,
-  [SMALL_STATE(429)] = 8944,
-  [SMALL_STATE(430)] = 8955,
-  [SMALL_STATE(431)] = 8966,
-  [SMALL_STATE(432)] = 8977,
-  [SMALL_STATE(433)] = 8988,
-  [SMALL_STATE(434)] = 8999,
-  [SMALL_STATE(435)] = 9010,
-  [SMALL_STATE(436)] = 9021,
-  [SMALL_STATE(437)] = 9032,
-  [SMALL_STATE(438)] = 9043,
-  [SMALL_STATE(439)] = 9054,
-  [SMALL_STATE(440)] = 9065,
-  [SMALL_STATE(441)] = 9076,
-  [SMALL_STATE(442)] = 9087,
-  [SMALL_STATE(443)] = 9098,
-  [SMALL_STATE(444)] = 9109,
-  [SMALL_STATE(445)] = 9120,
-  [SMALL_STATE(446)] = 9131,
-  [SMALL_STATE(447)] = 9142,
-  [SMALL_STATE(448)] = 9153,
-  [SMALL_STATE(449)] = 9164,
-  [SMALL_STATE(450)] = 9175,
-  [SMALL_STATE(451)] = 9186,
-  [SMALL_STATE(452)] = 9197,
-  [SMALL_STATE(453)] = 9208,
-  [SMALL_STATE(454)] = 9219,
-  [SMALL_STATE(455)] = 9230,
-  [SMALL_STATE(456)] = 9241,
-  [SMALL_STATE(457)] = 9252,
-  [SMALL_STATE(458)] = 9263,
-  [SMALL_STATE(459)] = 9274,
-  [SMALL_STATE(460)] = 9285,
-  [SMALL_STATE(461)] = 9296,
-  [SMALL_STATE(462)] = 9307,
-  [SMALL_STATE(463)] = 9318,
-  [SMALL_STATE(464)] = 9329,
-  [SMALL_STATE(465)] = 9340,
-  [SMALL_STATE(466)] = 9351,
-  [SMALL_STATE(467)] = 9362,
-  [SMALL_STATE(468)] = 9373,
-  [SMALL_STATE(469)] = 9384,
-  [SMALL_STATE(470)] = 9395,
-  [SMALL_STATE(471)] = 9406,
-  [SMALL_STATE(472)] = 9417,
-  [SMALL_STATE(473)] = 9428,
-  [SMALL_STATE(474)] = 9439,
-  [SMALL_STATE(475)] = 9450,
-  [SMALL_STATE(476)] = 9461,
-  [SMALL_STATE(477)] = 9472,
-  [SMALL_STATE(478)] = 9483,
-  [SMALL_STATE(479)] = 9494,
-  [SMALL_STATE(480)] = 9505,
-  [SMALL_STATE(481)] = 9516,
-  [SMALL_STATE(482)] = 9527,
-  [SMALL_STATE(483)] = 9538,
-  [SMALL_STATE(484)] = 9549,
-  [SMALL_STATE(485)] = 9560,
-  [SMALL_STATE(486)] = 9571,
-  [SMALL_STATE(487)] = 9582,
+  [SMALL_STATE(5)] = 133,
+  [SMALL_STATE(6)] = 180,
+  [SMALL_STATE(7)] = 229,
+  [SMALL_STATE(8)] = 263,
+  [SMALL_STATE(9)] = 299,
+  [SMALL_STATE(10)] = 341,
+  [SMALL_STATE(11)] = 383,
+  [SMALL_STATE(12)] = 415,
+  [SMALL_STATE(13)] = 447,
+  [SMALL_STATE(14)] = 489,
+  [SMALL_STATE(15)] = 531,
+  [SMALL_STATE(16)] = 573,
+  [SMALL_STATE(17)] = 615,
+  [SMALL_STATE(18)] = 641,
+  [SMALL_STATE(19)] = 671,
+  [SMALL_STATE(20)] = 701,
+  [SMALL_STATE(21)] = 743,
+  [SMALL_STATE(22)] = 785,
+  [SMALL_STATE(23)] = 827,
+  [SMALL_STATE(24)] = 853,
+  [SMALL_STATE(25)] = 879,
+  [SMALL_STATE(26)] = 905,
+  [SMALL_STATE(27)] = 947,
+  [SMALL_STATE(28)] = 989,
+  [SMALL_STATE(29)] = 1031,
+  [SMALL_STATE(30)] = 1073,
+  [SMALL_STATE(31)] = 1115,
+  [SMALL_STATE(32)] = 1157,
+  [SMALL_STATE(33)] = 1199,
+  [SMALL_STATE(34)] = 1241,
+  [SMALL_STATE(35)] = 1283,
+  [SMALL_STATE(36)] = 1325,
+  [SMALL_STATE(37)] = 1367,
+  [SMALL_STATE(38)] = 1409,
+  [SMALL_STATE(39)] = 1456,
+  [SMALL_STATE(40)] = 1503,
+  [SMALL_STATE(41)] = 1550,
+  [SMALL_STATE(42)] = 1597,
+  [SMALL_STATE(43)] = 1622,
+  [SMALL_STATE(44)] = 1667,
+  [SMALL_STATE(45)] = 1714,
+  [SMALL_STATE(46)] = 1761,
+  [SMALL_STATE(47)] = 1808,
+  [SMALL_STATE(48)] = 1855,
+  [SMALL_STATE(49)] = 1902,
+  [SMALL_STATE(50)] = 1949,
+  [SMALL_STATE(51)] = 1996,
+  [SMALL_STATE(52)] = 2043,
+  [SMALL_STATE(53)] = 2068,
+  [SMALL_STATE(54)] = 2093,
+  [SMALL_STATE(55)] = 2132,
+  [SMALL_STATE(56)] = 2169,
+  [SMALL_STATE(57)] = 2194,
+  [SMALL_STATE(58)] = 2218,
+  [SMALL_STATE(59)] = 2242,
+  [SMALL_STATE(60)] = 2266,
+  [SMALL_STATE(61)] = 2290,
+  [SMALL_STATE(62)] = 2314,
+  [SMALL_STATE(63)] = 2352,
+  [SMALL_STATE(64)] = 2376,
+  [SMALL_STATE(65)] = 2400,
+  [SMALL_STATE(66)] = 2424,
+  [SMALL_STATE(67)] = 2453,
+  [SMALL_STATE(68)] = 2476,
+  [SMALL_STATE(69)] = 2505,
+  [SMALL_STATE(70)] = 2534,
+  [SMALL_STATE(71)] = 2563,
+  [SMALL_STATE(72)] = 2592,
+  [SMALL_STATE(73)] = 2621,
+  [SMALL_STATE(74)] = 2650,
+  [SMALL_STATE(75)] = 2677,
+  [SMALL_STATE(76)] = 2704,
+  [SMALL_STATE(77)] = 2731,
+  [SMALL_STATE(78)] = 2758,
+  [SMALL_STATE(79)] = 2787,
+  [SMALL_STATE(80)] = 2816,
+  [SMALL_STATE(81)] = 2845,
+  [SMALL_STATE(82)] = 2868,
+  [SMALL_STATE(83)] = 2891,
+  [SMALL_STATE(84)] = 2914,
+  [SMALL_STATE(85)] = 2937,
+  [SMALL_STATE(86)] = 2960,
+  [SMALL_STATE(87)] = 2983,
+  [SMALL_STATE(88)] = 3006,
+  [SMALL_STATE(89)] = 3029,
+  [SMALL_STATE(90)] = 3058,
+  [SMALL_STATE(91)] = 3087,
+  [SMALL_STATE(92)] = 3116,
+  [SMALL_STATE(93)] = 3145,
+  [SMALL_STATE(94)] = 3174,
+  [SMALL_STATE(95)] = 3199,
+  [SMALL_STATE(96)] = 3228,
+  [SMALL_STATE(97)] = 3257,
+  [SMALL_STATE(98)] = 3286,
+  [SMALL_STATE(99)] = 3308,
+  [SMALL_STATE(100)] = 3334,
+  [SMALL_STATE(101)] = 3372,
+  [SMALL_STATE(102)] = 3394,
+  [SMALL_STATE(103)] = 3420,
+  [SMALL_STATE(104)] = 3446,
+  [SMALL_STATE(105)] = 3468,
+  [SMALL_STATE(106)] = 3502,
+  [SMALL_STATE(107)] = 3524,
+  [SMALL_STATE(108)] = 3550,
+  [SMALL_STATE(109)] = 3572,
+  [SMALL_STATE(110)] = 3594,
+  [SMALL_STATE(111)] = 3616,
+  [SMALL_STATE(112)] = 3638,
+  [SMALL_STATE(113)] = 3660,
+  [SMALL_STATE(114)] = 3682,
+  [SMALL_STATE(115)] = 3704,
+  [SMALL_STATE(116)] = 3726,
+  [SMALL_STATE(117)] = 3748,
+  [SMALL_STATE(118)] = 3786,
+  [SMALL_STATE(119)] = 3808,
+  [SMALL_STATE(120)] = 3834,
+  [SMALL_STATE(121)] = 3856,
+  [SMALL_STATE(122)] = 3882,
+  [SMALL_STATE(123)] = 3908,
+  [SMALL_STATE(124)] = 3944,
+  [SMALL_STATE(125)] = 3970,
+  [SMALL_STATE(126)] = 3992,
+  [SMALL_STATE(127)] = 4013,
+  [SMALL_STATE(128)] = 4034,
+  [SMALL_STATE(129)] = 4055,
+  [SMALL_STATE(130)] = 4076,
+  [SMALL_STATE(131)] = 4097,
+  [SMALL_STATE(132)] = 4128,
+  [SMALL_STATE(133)] = 4149,
+  [SMALL_STATE(134)] = 4170,
+  [SMALL_STATE(135)] = 4191,
+  [SMALL_STATE(136)] = 4212,
+  [SMALL_STATE(137)] = 4233,
+  [SMALL_STATE(138)] = 4268,
+  [SMALL_STATE(139)] = 4288,
+  [SMALL_STATE(140)] = 4308,
+  [SMALL_STATE(141)] = 4328,
+  [SMALL_STATE(142)] = 4356,
+  [SMALL_STATE(143)] = 4376,
+  [SMALL_STATE(144)] = 4396,
+  [SMALL_STATE(145)] = 4424,
+  [SMALL_STATE(146)] = 4444,
+  [SMALL_STATE(147)] = 4470,
+  [SMALL_STATE(148)] = 4490,
+  [SMALL_STATE(149)] = 4518,
+  [SMALL_STATE(150)] = 4538,
+  [SMALL_STATE(151)] = 4558,
+  [SMALL_STATE(152)] = 4578,
+  [SMALL_STATE(153)] = 4598,
+  [SMALL_STATE(154)] = 4618,
+  [SMALL_STATE(155)] = 4638,
+  [SMALL_STATE(156)] = 4658,
+  [SMALL_STATE(157)] = 4678,
+  [SMALL_STATE(158)] = 4706,
+  [SMALL_STATE(159)] = 4738,
+  [SMALL_STATE(160)] = 4758,
+  [SMALL_STATE(161)] = 4778,
+  [SMALL_STATE(162)] = 4798,
+  [SMALL_STATE(163)] = 4818,
+  [SMALL_STATE(164)] = 4838,
+  [SMALL_STATE(165)] = 4858,
+  [SMALL_STATE(166)] = 4881,
+  [SMALL_STATE(167)] = 4910,
+  [SMALL_STATE(168)] = 4935,
+  [SMALL_STATE(169)] = 4960,
+  [SMALL_STATE(170)] = 4989,
+  [SMALL_STATE(171)] = 5018,
+  [SMALL_STATE(172)] = 5045,
+  [SMALL_STATE(173)] = 5074,
+  [SMALL_STATE(174)] = 5101,
+  [SMALL_STATE(175)] = 5126,
+  [SMALL_STATE(176)] = 5151,
+  [SMALL_STATE(177)] = 5180,
+  [SMALL_STATE(178)] = 5205,
+  [SMALL_STATE(179)] = 5234,
+  [SMALL_STATE(180)] = 5259,
+  [SMALL_STATE(181)] = 5284,
+  [SMALL_STATE(182)] = 5310,
+  [SMALL_STATE(183)] = 5336,
+  [SMALL_STATE(184)] = 5362,
+  [SMALL_STATE(185)] = 5388,
+  [SMALL_STATE(186)] = 5414,
+  [SMALL_STATE(187)] = 5440,
+  [SMALL_STATE(188)] = 5466,
+  [SMALL_STATE(189)] = 5484,
+  [SMALL_STATE(190)] = 5502,
+  [SMALL_STATE(191)] = 5528,
+  [SMALL_STATE(192)] = 5554,
+  [SMALL_STATE(193)] = 5580,
+  [SMALL_STATE(194)] = 5606,
+  [SMALL_STATE(195)] = 5632,
+  [SMALL_STATE(196)] = 5650,
+  [SMALL_STATE(197)] = 5676,
+  [SMALL_STATE(198)] = 5694,
+  [SMALL_STATE(199)] = 5718,
+  [SMALL_STATE(200)] = 5744,
+  [SMALL_STATE(201)] = 5762,
+  [SMALL_STATE(202)] = 5788,
+  [SMALL_STATE(203)] = 5806,
+  [SMALL_STATE(204)] = 5824,
+  [SMALL_STATE(205)] = 5850,
+  [SMALL_STATE(206)] = 5876,
+  [SMALL_STATE(207)] = 5894,
+  [SMALL_STATE(208)] = 5912,
+  [SMALL_STATE(209)] = 5930,
+  [SMALL_STATE(210)] = 5948,
+  [SMALL_STATE(211)] = 5966,
+  [SMALL_STATE(212)] = 5984,
+  [SMALL_STATE(213)] = 6002,
+  [SMALL_STATE(214)] = 6026,
+  [SMALL_STATE(215)] = 6052,
+  [SMALL_STATE(216)] = 6078,
+  [SMALL_STATE(217)] = 6104,
+  [SMALL_STATE(218)] = 6130,
+  [SMALL_STATE(219)] = 6156,
+  [SMALL_STATE(220)] = 6182,
+  [SMALL_STATE(221)] = 6206,
+  [SMALL_STATE(222)] = 6223,
+  [SMALL_STATE(223)] = 6244,
+  [SMALL_STATE(224)] = 6261,
+  [SMALL_STATE(225)] = 6278,
+  [SMALL_STATE(226)] = 6295,
+  [SMALL_STATE(227)] = 6316,
+  [SMALL_STATE(228)] = 6333,
+  [SMALL_STATE(229)] = 6350,
+  [SMALL_STATE(230)] = 6367,
+  [SMALL_STATE(231)] = 6384,
+  [SMALL_STATE(232)] = 6401,
+  [SMALL_STATE(233)] = 6418,
+  [SMALL_STATE(234)] = 6435,
+  [SMALL_STATE(235)] = 6452,
+  [SMALL_STATE(236)] = 6469,
+  [SMALL_STATE(237)] = 6490,
+  [SMALL_STATE(238)] = 6511,
+  [SMALL_STATE(239)] = 6527,
+  [SMALL_STATE(240)] = 6541,
+  [SMALL_STATE(241)] = 6559,
+  [SMALL_STATE(242)] = 6579,
+  [SMALL_STATE(243)] = 6599,
+  [SMALL_STATE(244)] = 6617,
+  [SMALL_STATE(245)] = 6637,
+  [SMALL_STATE(246)] = 6653,
+  [SMALL_STATE(247)] = 6669,
+  [SMALL_STATE(248)] = 6685,
+  [SMALL_STATE(249)] = 6701,
+  [SMALL_STATE(250)] = 6719,
+  [SMALL_STATE(251)] = 6739,
+  [SMALL_STATE(252)] = 6757,
+  [SMALL_STATE(253)] = 6777,
+  [SMALL_STATE(254)] = 6797,
+  [SMALL_STATE(255)] = 6817,
+  [SMALL_STATE(256)] = 6835,
+  [SMALL_STATE(257)] = 6855,
+  [SMALL_STATE(258)] = 6875,
+  [SMALL_STATE(259)] = 6895,
+  [SMALL_STATE(260)] = 6911,
+  [SMALL_STATE(261)] = 6931,
+  [SMALL_STATE(262)] = 6951,
+  [SMALL_STATE(263)] = 6971,
+  [SMALL_STATE(264)] = 6987,
+  [SMALL_STATE(265)] = 7003,
+  [SMALL_STATE(266)] = 7023,
+  [SMALL_STATE(267)] = 7038,
+  [SMALL_STATE(268)] = 7055,
+  [SMALL_STATE(269)] = 7072,
+  [SMALL_STATE(270)] = 7089,
+  [SMALL_STATE(271)] = 7106,
+  [SMALL_STATE(272)] = 7123,
+  [SMALL_STATE(273)] = 7138,
+  [SMALL_STATE(274)] = 7155,
+  [SMALL_STATE(275)] = 7170,
+  [SMALL_STATE(276)] = 7185,
+  [SMALL_STATE(277)] = 7202,
+  [SMALL_STATE(278)] = 7219,
+  [SMALL_STATE(279)] = 7234,
+  [SMALL_STATE(280)] = 7251,
+  [SMALL_STATE(281)] = 7266,
+  [SMALL_STATE(282)] = 7281,
+  [SMALL_STATE(283)] = 7298,
+  [SMALL_STATE(284)] = 7313,
+  [SMALL_STATE(285)] = 7330,
+  [SMALL_STATE(286)] = 7347,
+  [SMALL_STATE(287)] = 7364,
+  [SMALL_STATE(288)] = 7381,
+  [SMALL_STATE(289)] = 7396,
+  [SMALL_STATE(290)] = 7411,
+  [SMALL_STATE(291)] = 7428,
+  [SMALL_STATE(292)] = 7445,
+  [SMALL_STATE(293)] = 7460,
+  [SMALL_STATE(294)] = 7475,
+  [SMALL_STATE(295)] = 7492,
+  [SMALL_STATE(296)] = 7507,
+  [SMALL_STATE(297)] = 7524,
+  [SMALL_STATE(298)] = 7539,
+  [SMALL_STATE(299)] = 7554,
+  [SMALL_STATE(300)] = 7571,
+  [SMALL_STATE(301)] = 7586,
+  [SMALL_STATE(302)] = 7603,
+  [SMALL_STATE(303)] = 7620,
+  [SMALL_STATE(304)] = 7635,
+  [SMALL_STATE(305)] = 7650,
+  [SMALL_STATE(306)] = 7667,
+  [SMALL_STATE(307)] = 7684,
+  [SMALL_STATE(308)] = 7701,
+  [SMALL_STATE(309)] = 7716,
+  [SMALL_STATE(310)] = 7733,
+  [SMALL_STATE(311)] = 7750,
+  [SMALL_STATE(312)] = 7767,
+  [SMALL_STATE(313)] = 7784,
+  [SMALL_STATE(314)] = 7801,
+  [SMALL_STATE(315)] = 7818,
+  [SMALL_STATE(316)] = 7835,
+  [SMALL_STATE(317)] = 7852,
+  [SMALL_STATE(318)] = 7869,
+  [SMALL_STATE(319)] = 7886,
+  [SMALL_STATE(320)] = 7903,
+  [SMALL_STATE(321)] = 7920,
+  [SMALL_STATE(322)] = 7937,
+  [SMALL_STATE(323)] = 7954,
+  [SMALL_STATE(324)] = 7969,
+  [SMALL_STATE(325)] = 7986,
+  [SMALL_STATE(326)] = 8003,
+  [SMALL_STATE(327)] = 8020,
+  [SMALL_STATE(328)] = 8037,
+  [SMALL_STATE(329)] = 8054,
+  [SMALL_STATE(330)] = 8071,
+  [SMALL_STATE(331)] = 8088,
+  [SMALL_STATE(332)] = 8105,
+  [SMALL_STATE(333)] = 8122,
+  [SMALL_STATE(334)] = 8139,
+  [SMALL_STATE(335)] = 8156,
+  [SMALL_STATE(336)] = 8173,
+  [SMALL_STATE(337)] = 8190,
+  [SMALL_STATE(338)] = 8207,
+  [SMALL_STATE(339)] = 8221,
+  [SMALL_STATE(340)] = 8235,
+  [SMALL_STATE(341)] = 8247,
+  [SMALL_STATE(342)] = 8261,
+  [SMALL_STATE(343)] = 8275,
+  [SMALL_STATE(344)] = 8289,
+  [SMALL_STATE(345)] = 8303,
+  [SMALL_STATE(346)] = 8317,
+  [SMALL_STATE(347)] = 8329,
+  [SMALL_STATE(348)] = 8343,
+  [SMALL_STATE(349)] = 8355,
+  [SMALL_STATE(350)] = 8369,
+  [SMALL_STATE(351)] = 8383,
+  [SMALL_STATE(352)] = 8397,
+  [SMALL_STATE(353)] = 8411,
+  [SMALL_STATE(354)] = 8423,
+  [SMALL_STATE(355)] = 8437,
+  [SMALL_STATE(356)] = 8451,
+  [SMALL_STATE(357)] = 8465,
+  [SMALL_STATE(358)] = 8479,
+  [SMALL_STATE(359)] = 8491,
+  [SMALL_STATE(360)] = 8505,
+  [SMALL_STATE(361)] = 8517,
+  [SMALL_STATE(362)] = 8529,
+  [SMALL_STATE(363)] = 8541,
+  [SMALL_STATE(364)] = 8553,
+  [SMALL_STATE(365)] = 8565,
+  [SMALL_STATE(366)] = 8577,
+  [SMALL_STATE(367)] = 8589,
+  [SMALL_STATE(368)] = 8601,
+  [SMALL_STATE(369)] = 8613,
+  [SMALL_STATE(370)] = 8627,
+  [SMALL_STATE(371)] = 8639,
+  [SMALL_STATE(372)] = 8651,
+  [SMALL_STATE(373)] = 8665,
+  [SMALL_STATE(374)] = 8679,
+  [SMALL_STATE(375)] = 8691,
+  [SMALL_STATE(376)] = 8703,
+  [SMALL_STATE(377)] = 8717,
+  [SMALL_STATE(378)] = 8729,
+  [SMALL_STATE(379)] = 8741,
+  [SMALL_STATE(380)] = 8755,
+  [SMALL_STATE(381)] = 8769,
+  [SMALL_STATE(382)] = 8781,
+  [SMALL_STATE(383)] = 8793,
+  [SMALL_STATE(384)] = 8807,
+  [SMALL_STATE(385)] = 8819,
+  [SMALL_STATE(386)] = 8833,
+  [SMALL_STATE(387)] = 8847,
+  [SMALL_STATE(388)] = 8859,
+  [SMALL_STATE(389)] = 8871,
+  [SMALL_STATE(390)] = 8883,
+  [SMALL_STATE(391)] = 8895,
+  [SMALL_STATE(392)] = 8907,
+  [SMALL_STATE(393)] = 8919,
+  [SMALL_STATE(394)] = 8931,
+  [SMALL_STATE(395)] = 8943,
+  [SMALL_STATE(396)] = 8955,
+  [SMALL_STATE(397)] = 8969,
+  [SMALL_STATE(398)] = 8981,
+  [SMALL_STATE(399)] = 8993,
+  [SMALL_STATE(400)] = 9005,
+  [SMALL_STATE(401)] = 9019,
+  [SMALL_STATE(402)] = 9031,
+  [SMALL_STATE(403)] = 9043,
+  [SMALL_STATE(404)] = 9057,
+  [SMALL_STATE(405)] = 9069,
+  [SMALL_STATE(406)] = 9083,
+  [SMALL_STATE(407)] = 9095,
+  [SMALL_STATE(408)] = 9107,
+  [SMALL_STATE(409)] = 9119,
+  [SMALL_STATE(410)] = 9131,
+  [SMALL_STATE(411)] = 9145,
+  [SMALL_STATE(412)] = 9156,
+  [SMALL_STATE(413)] = 9167,
+  [SMALL_STATE(414)] = 9178,
+  [SMALL_STATE(415)] = 9189,
+  [SMALL_STATE(416)] = 9200,
+  [SMALL_STATE(417)] = 9211,
+  [SMALL_STATE(418)] = 9222,
+  [SMALL_STATE(419)] = 9233,
+  [SMALL_STATE(420)] = 9244,
+  [SMALL_STATE(421)] = 9255,
+  [SMALL_STATE(422)] = 9266,
+  [SMALL_STATE(423)] = 9277,
+  [SMALL_STATE(424)] = 9288,
+  [SMALL_STATE(425)] = 9299,
+  [SMALL_STATE(426)] = 9310,
+  [SMALL_STATE(427)] = 9321,
+  [SMALL_STATE(428)] = 9332,
+  [SMALL_STATE(429)] = 9343,
+  [SMALL_STATE(430)] = 9354,
+  [SMALL_STATE(431)] = 9365,
+  [SMALL_STATE(432)] = 9376,
+  [SMALL_STATE(433)] = 9387,
+  [SMALL_STATE(434)] = 9398,
+  [SMALL_STATE(435)] = 9409,
+  [SMALL_STATE(436)] = 9420,
+  [SMALL_STATE(437)] = 9431,
+  [SMALL_STATE(438)] = 9442,
+  [SMALL_STATE(439)] = 9453,
+  [SMALL_STATE(440)] = 9464,
+  [SMALL_STATE(441)] = 9475,
+  [SMALL_STATE(442)] = 9486,
+  [SMALL_STATE(443)] = 9497,
+  [SMALL_STATE(444)] = 9508,
+  [SMALL_STATE(445)] = 9519,
+  [SMALL_STATE(446)] = 9530,
+  [SMALL_STATE(447)] = 9541,
+  [SMALL_STATE(448)] = 9552,
+  [SMALL_STATE(449)] = 9563,
+  [SMALL_STATE(450)] = 9574,
+  [SMALL_STATE(451)] = 9585,
+  [SMALL_STATE(452)] = 9596,
+  [SMALL_STATE(453)] = 9607,
+  [SMALL_STATE(454)] = 9618,
+  [SMALL_STATE(455)] = 9629,
+  [SMALL_STATE(456)] = 9640,
+  [SMALL_STATE(457)] = 9651,
+  [SMALL_STATE(458)] = 9662,
+  [SMALL_STATE(459)] = 9673,
+  [SMALL_STATE(460)] = 9684,
+  [SMALL_STATE(461)] = 9695,
+  [SMALL_STATE(462)] = 9706,
+  [SMALL_STATE(463)] = 9717,
+  [SMALL_STATE(464)] = 9728,
+  [SMALL_STATE(465)] = 9739,
+  [SMALL_STATE(466)] = 9750,
+  [SMALL_STATE(467)] = 9761,
+  [SMALL_STATE(468)] = 9772,
+  [SMALL_STATE(469)] = 9783,
+  [SMALL_STATE(470)] = 9794,
+  [SMALL_STATE(471)] = 9805,
+  [SMALL_STATE(472)] = 9816,
+  [SMALL_STATE(473)] = 9827,
+  [SMALL_STATE(474)] = 9838,
+  [SMALL_STATE(475)] = 9849,
+  [SMALL_STATE(476)] = 9860,
+  [SMALL_STATE(477)] = 9871,
+  [SMALL_STATE(478)] = 9882,
+  [SMALL_STATE(479)] = 9893,
+  [SMALL_STATE(480)] = 9904,
+  [SMALL_STATE(481)] = 9915,
+  [SMALL_STATE(482)] = 9926,
+  [SMALL_STATE(483)] = 9937,
+  [SMALL_STATE(484)] = 9948,
+  [SMALL_STATE(485)] = 9959,
+  [SMALL_STATE(486)] = 9970,
+  [SMALL_STATE(487)] = 9981,
+  [SMALL_STATE(488)] = 9992,
+  [SMALL_STATE(489)] = 10003,
+  [SMALL_STATE(490)] = 10014,
+  [SMALL_STATE(491)] = 10025,
+  [SMALL_STATE(492)] = 10036,
+  [SMALL_STATE(493)] = 10047,
+  [SMALL_STATE(494)] = 10058,
+  [SMALL_STATE(495)] = 10069,
+  [SMALL_STATE(496)] = 10080,
+  [SMALL_STATE(497)] = 10091,
+  [SMALL_STATE(498)] = 10102,
+  [SMALL_STATE(499)] = 10113,
+  [SMALL_STATE(500)] = 10124,
+  [SMALL_STATE(501)] = 10135,
+  [SMALL_STATE(502)] = 10146,
+  [SMALL_STATE(503)] = 10157,
+  [SMALL_STATE(504)] = 10168,
+  [SMALL_STATE(505)] = 10179,
+  [SMALL_STATE(506)] = 10190,
+  [SMALL_STATE(507)] = 10201,
+  [SMALL_STATE(508)] = 10212,
+  [SMALL_STATE(509)] = 10223,
+  [SMALL_STATE(510)] = 10234,
+  [SMALL_STATE(511)] = 10245,
+  [SMALL_STATE(512)] = 10256,
+  [SMALL_STATE(513)] = 10267,
+  [SMALL_STATE(514)] = 10278,
+  [SMALL_STATE(515)] = 10289,
+  [SMALL_STATE(516)] = 10300,
+  [SMALL_STATE(517)] = 10311,
+  [SMALL_STATE(518)] = 10322,
+  [SMALL_STATE(519)] = 10333,
+  [SMALL_STATE(520)] = 10344,
+  [SMALL_STATE(521)] = 10355,
+  [SMALL_STATE(522)] = 10366,
+  [SMALL_STATE(523)] = 10377,
+  [SMALL_STATE(524)] = 10388,
+  [SMALL_STATE(525)] = 10399,
+  [SMALL_STATE(526)] = 10410,
+  [SMALL_STATE(527)] = 10421,
+  [SMALL_STATE(528)] = 10432,
+  [SMALL_STATE(529)] = 10443,
+  [SMALL_STATE(530)] = 10454,
+  [SMALL_STATE(531)] = 10465,
+  [SMALL_STATE(532)] = 10476,
+  [SMALL_STATE(533)] = 10487,
+  [SMALL_STATE(534)] = 10498,
+  [SMALL_STATE(535)] = 10509,
+  [SMALL_STATE(536)] = 10520,
+  [SMALL_STATE(537)] = 10531,
+  [SMALL_STATE(538)] = 10542,
+  [SMALL_STATE(539)] = 10553,
+  [SMALL_STATE(540)] = 10564,
+  [SMALL_STATE(541)] = 10575,
+  [SMALL_STATE(542)] = 10586,
 };
 
 static const TSParseActionEntry ts_parse_actions[] = {
   [0] = {.entry = {.count = 0, .reusable = false}},
   [1] = {.entry = {.count = 1, .reusable = false}}, RECOVER(),
-  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
+  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(542),
   [5] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 0, 0, 0),
-  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(397),
-  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(72),
-  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(78),
-  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(83),
-  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(76),
-  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(393),
-  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
-  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(376),
-  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(412),
-  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(369),
-  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(247),
-  [29] = {.entry = {.count = 1, .reusable = false}}, SHIFT(464),
-  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(377),
-  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
-  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(378),
-  [37] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(41),
-  [40] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
-  [43] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
-  [45] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
-  [48] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(13),
-  [51] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
-  [54] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
-  [57] = {.entry = {.count = 1, .reusable = false}}, SHIFT(487),
-  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
-  [61] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
-  [63] = {.entry = {.count = 1, .reusable = false}}, SHIFT(154),
-  [65] = {.entry = {.count = 1, .reusable = false}}, SHIFT(39),
-  [67] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [69] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(154),
-  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(39),
-  [77] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
-  [79] = {.entry = {.count = 1, .reusable = true}}, SHIFT(11),
-  [81] = {.entry = {.count = 1, .reusable = true}}, SHIFT(12),
-  [83] = {.entry = {.count = 1, .reusable = true}}, SHIFT(13),
-  [85] = {.entry = {.count = 1, .reusable = true}}, SHIFT(93),
-  [87] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
-  [89] = {.entry = {.count = 1, .reusable = false}}, SHIFT(42),
-  [91] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
-  [93] = {.entry = {.count = 1, .reusable = false}}, SHIFT(290),
-  [95] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [97] = {.entry = {.count = 1, .reusable = true}}, SHIFT(459),
-  [99] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [101] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
-  [103] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(72),
-  [106] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(78),
-  [109] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(83),
-  [112] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(76),
-  [115] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(393),
-  [118] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(290),
-  [121] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
-  [123] = {.entry = {.count = 1, .reusable = true}}, SHIFT(365),
-  [125] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [127] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(265),
-  [130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [132] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [134] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(459),
-  [137] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
-  [141] = {.entry = {.count = 1, .reusable = true}}, SHIFT(325),
-  [143] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
-  [145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(92),
-  [147] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [149] = {.entry = {.count = 1, .reusable = true}}, SHIFT(265),
-  [151] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [153] = {.entry = {.count = 1, .reusable = true}}, SHIFT(357),
-  [155] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
-  [157] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
-  [159] = {.entry = {.count = 1, .reusable = true}}, SHIFT(285),
-  [161] = {.entry = {.count = 1, .reusable = false}}, SHIFT(425),
-  [163] = {.entry = {.count = 1, .reusable = true}}, SHIFT(431),
-  [165] = {.entry = {.count = 1, .reusable = true}}, SHIFT(384),
-  [167] = {.entry = {.count = 1, .reusable = true}}, SHIFT(294),
-  [169] = {.entry = {.count = 1, .reusable = true}}, SHIFT(461),
-  [171] = {.entry = {.count = 1, .reusable = true}}, SHIFT(475),
-  [173] = {.entry = {.count = 1, .reusable = true}}, SHIFT(390),
-  [175] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
-  [177] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
-  [179] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
-  [181] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
-  [183] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
-  [185] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [187] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [189] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
-  [191] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(285),
-  [194] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(425),
-  [197] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(431),
-  [200] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(384),
-  [203] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(294),
-  [206] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(461),
-  [209] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(475),
-  [212] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(390),
-  [215] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(426),
-  [218] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(432),
-  [221] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [223] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [225] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
-  [227] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
-  [229] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
-  [231] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
-  [233] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
-  [235] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
-  [237] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
-  [239] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
-  [241] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
-  [243] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
-  [245] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
-  [247] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
-  [249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
-  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
-  [253] = {.entry = {.count = 1, .reusable = true}}, SHIFT(23),
-  [255] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
-  [257] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
-  [259] = {.entry = {.count = 1, .reusable = true}}, SHIFT(91),
-  [261] = {.entry = {.count = 1, .reusable = false}}, SHIFT(91),
-  [263] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
-  [265] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(23),
-  [268] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(24),
-  [271] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(25),
-  [274] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(91),
-  [277] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(91),
-  [280] = {.entry = {.count = 1, .reusable = true}}, SHIFT(409),
-  [282] = {.entry = {.count = 1, .reusable = true}}, SHIFT(415),
-  [284] = {.entry = {.count = 1, .reusable = true}}, SHIFT(416),
-  [286] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 54),
-  [288] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 54),
-  [290] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
-  [292] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
-  [294] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [296] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [298] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [300] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [302] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
-  [304] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
-  [306] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 54),
-  [308] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 54),
-  [310] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
-  [312] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
-  [314] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 54),
-  [316] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 54),
-  [318] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [320] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [322] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [324] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [326] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [328] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [330] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [332] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [334] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [336] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [338] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [340] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [342] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [344] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [346] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [348] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [352] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [354] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
-  [356] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
-  [358] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
-  [360] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
-  [362] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
-  [364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(413),
-  [366] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [368] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [370] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
-  [372] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [374] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [376] = {.entry = {.count = 1, .reusable = true}}, SHIFT(389),
-  [378] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [380] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [382] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
-  [384] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
-  [386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(153),
-  [388] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
-  [390] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
-  [392] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
-  [394] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
-  [396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
-  [398] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
-  [400] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
-  [402] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
-  [404] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
-  [406] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
-  [408] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
-  [410] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
-  [412] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
-  [414] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
-  [416] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
-  [418] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [420] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [422] = {.entry = {.count = 1, .reusable = true}}, SHIFT(130),
-  [424] = {.entry = {.count = 1, .reusable = true}}, SHIFT(328),
-  [426] = {.entry = {.count = 1, .reusable = false}}, SHIFT(483),
-  [428] = {.entry = {.count = 1, .reusable = false}}, SHIFT(361),
-  [430] = {.entry = {.count = 1, .reusable = false}}, SHIFT(331),
-  [432] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
-  [434] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
-  [436] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
-  [438] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
-  [440] = {.entry = {.count = 1, .reusable = true}}, SHIFT(169),
-  [442] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
-  [444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
-  [446] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
-  [448] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
-  [450] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [452] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [454] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
-  [456] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
-  [458] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
-  [460] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(447),
-  [463] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(450),
-  [466] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(453),
-  [469] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(460),
-  [472] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(470),
-  [475] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(474),
-  [478] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
-  [480] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(479),
-  [483] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
-  [485] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
-  [487] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [489] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [491] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(444),
-  [494] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
-  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
-  [498] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
-  [500] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [502] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [504] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(413),
-  [507] = {.entry = {.count = 1, .reusable = false}}, SHIFT(447),
-  [509] = {.entry = {.count = 1, .reusable = false}}, SHIFT(450),
-  [511] = {.entry = {.count = 1, .reusable = false}}, SHIFT(453),
-  [513] = {.entry = {.count = 1, .reusable = false}}, SHIFT(460),
-  [515] = {.entry = {.count = 1, .reusable = false}}, SHIFT(470),
-  [517] = {.entry = {.count = 1, .reusable = false}}, SHIFT(474),
-  [519] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
-  [521] = {.entry = {.count = 1, .reusable = false}}, SHIFT(479),
-  [523] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [525] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [527] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(392),
-  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [532] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [534] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(389),
-  [537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
-  [539] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [541] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(3),
-  [544] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [546] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [548] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [550] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [552] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [554] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
-  [556] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
-  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [562] = {.entry = {.count = 1, .reusable = true}}, SHIFT(3),
-  [564] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
-  [566] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
-  [568] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
-  [570] = {.entry = {.count = 1, .reusable = true}}, SHIFT(324),
-  [572] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
-  [574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
-  [576] = {.entry = {.count = 1, .reusable = false}}, SHIFT(299),
-  [578] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [580] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [582] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
-  [584] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
-  [586] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [588] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [590] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
-  [592] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
-  [594] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
-  [596] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
-  [598] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
-  [600] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
-  [602] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
-  [604] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
-  [606] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 7),
-  [608] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 7),
-  [610] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
-  [612] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
-  [614] = {.entry = {.count = 1, .reusable = false}}, SHIFT(177),
-  [616] = {.entry = {.count = 1, .reusable = false}}, SHIFT(202),
-  [618] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [620] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [622] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(177),
-  [625] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(202),
-  [628] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
-  [630] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
-  [632] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [634] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
-  [636] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [638] = {.entry = {.count = 1, .reusable = true}}, SHIFT(396),
-  [640] = {.entry = {.count = 1, .reusable = true}}, SHIFT(369),
-  [642] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [644] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [646] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [648] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [650] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [652] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [654] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [656] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [658] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [660] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [662] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
-  [664] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
-  [666] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [668] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [670] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [672] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [674] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
-  [676] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
-  [678] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [680] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [682] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
-  [684] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
-  [686] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
-  [688] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [690] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [692] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [694] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [696] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 8),
-  [698] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 8),
-  [700] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 8),
-  [702] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 8),
-  [704] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [706] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [708] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
-  [710] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
-  [712] = {.entry = {.count = 1, .reusable = true}}, SHIFT(302),
-  [714] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
-  [716] = {.entry = {.count = 1, .reusable = false}}, SHIFT(239),
-  [718] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [720] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [722] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
-  [724] = {.entry = {.count = 1, .reusable = true}}, SHIFT(291),
-  [726] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [728] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [730] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
-  [732] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
-  [734] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
-  [736] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
-  [738] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [740] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [742] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
-  [744] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
-  [746] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
-  [748] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
-  [750] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [752] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [754] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
-  [756] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
-  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
-  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
-  [762] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
-  [764] = {.entry = {.count = 1, .reusable = true}}, SHIFT(411),
-  [766] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
-  [768] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
-  [770] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
-  [772] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
-  [774] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
-  [776] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
-  [778] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
-  [780] = {.entry = {.count = 1, .reusable = true}}, SHIFT(356),
-  [782] = {.entry = {.count = 1, .reusable = true}}, SHIFT(309),
-  [784] = {.entry = {.count = 1, .reusable = true}}, SHIFT(203),
-  [786] = {.entry = {.count = 1, .reusable = true}}, SHIFT(313),
-  [788] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
-  [790] = {.entry = {.count = 1, .reusable = false}}, SHIFT(465),
-  [792] = {.entry = {.count = 1, .reusable = false}}, SHIFT(386),
-  [794] = {.entry = {.count = 1, .reusable = false}}, SHIFT(481),
-  [796] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
-  [798] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
-  [800] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
-  [802] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [804] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [806] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [808] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [810] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
-  [812] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
-  [814] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(465),
-  [817] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(386),
-  [820] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(481),
-  [823] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
-  [825] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
-  [827] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [829] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [831] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 9),
-  [833] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 9),
-  [835] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(149),
-  [838] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
-  [840] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(239),
-  [843] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(239),
-  [846] = {.entry = {.count = 1, .reusable = true}}, SHIFT(146),
-  [848] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 9),
-  [850] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 9),
-  [852] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 11),
-  [854] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 11),
-  [856] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [858] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [860] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
-  [862] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
-  [864] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
-  [866] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
-  [868] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
-  [870] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
-  [872] = {.entry = {.count = 1, .reusable = true}}, SHIFT(29),
-  [874] = {.entry = {.count = 1, .reusable = true}}, SHIFT(30),
-  [876] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
-  [878] = {.entry = {.count = 1, .reusable = false}}, SHIFT(349),
-  [880] = {.entry = {.count = 1, .reusable = true}}, SHIFT(349),
-  [882] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [884] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [886] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [888] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [890] = {.entry = {.count = 1, .reusable = true}}, SHIFT(248),
-  [892] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [894] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [896] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [898] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [900] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [902] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [904] = {.entry = {.count = 1, .reusable = true}}, SHIFT(358),
-  [906] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
-  [908] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
-  [910] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
-  [912] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
-  [914] = {.entry = {.count = 1, .reusable = true}}, SHIFT(119),
-  [916] = {.entry = {.count = 1, .reusable = false}}, SHIFT(394),
-  [918] = {.entry = {.count = 1, .reusable = false}}, SHIFT(439),
-  [920] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
-  [922] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
-  [924] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(394),
-  [927] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(439),
-  [930] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
-  [932] = {.entry = {.count = 1, .reusable = true}}, SHIFT(391),
-  [934] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
-  [936] = {.entry = {.count = 1, .reusable = true}}, SHIFT(113),
-  [938] = {.entry = {.count = 1, .reusable = true}}, SHIFT(350),
-  [940] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
-  [942] = {.entry = {.count = 1, .reusable = true}}, SHIFT(121),
-  [944] = {.entry = {.count = 1, .reusable = true}}, SHIFT(118),
-  [946] = {.entry = {.count = 1, .reusable = false}}, SHIFT(454),
-  [948] = {.entry = {.count = 1, .reusable = false}}, SHIFT(455),
-  [950] = {.entry = {.count = 1, .reusable = true}}, SHIFT(114),
-  [952] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(445),
-  [955] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
-  [957] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
-  [959] = {.entry = {.count = 1, .reusable = true}}, SHIFT(445),
-  [961] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
-  [963] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [965] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [967] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [969] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [971] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
-  [973] = {.entry = {.count = 1, .reusable = true}}, SHIFT(457),
-  [975] = {.entry = {.count = 1, .reusable = true}}, SHIFT(348),
-  [977] = {.entry = {.count = 1, .reusable = true}}, SHIFT(385),
-  [979] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
-  [981] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(457),
-  [984] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
-  [986] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
-  [988] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
-  [990] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [992] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [994] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
-  [996] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(385),
-  [999] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
-  [1001] = {.entry = {.count = 1, .reusable = true}}, SHIFT(36),
-  [1003] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
-  [1005] = {.entry = {.count = 1, .reusable = false}}, SHIFT(329),
-  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(329),
-  [1009] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
-  [1011] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1013] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1015] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
-  [1017] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
-  [1019] = {.entry = {.count = 1, .reusable = true}}, SHIFT(278),
-  [1021] = {.entry = {.count = 1, .reusable = true}}, SHIFT(333),
-  [1023] = {.entry = {.count = 1, .reusable = true}}, SHIFT(105),
-  [1025] = {.entry = {.count = 1, .reusable = true}}, SHIFT(115),
-  [1027] = {.entry = {.count = 1, .reusable = true}}, SHIFT(345),
-  [1029] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
-  [1032] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
-  [1034] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
-  [1036] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
-  [1038] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(320),
-  [1041] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
-  [1043] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
-  [1045] = {.entry = {.count = 1, .reusable = true}}, SHIFT(227),
-  [1047] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
-  [1049] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
-  [1051] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
-  [1053] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
-  [1055] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
-  [1057] = {.entry = {.count = 1, .reusable = true}}, SHIFT(344),
-  [1059] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
-  [1061] = {.entry = {.count = 1, .reusable = true}}, SHIFT(383),
-  [1063] = {.entry = {.count = 1, .reusable = false}}, SHIFT(353),
-  [1065] = {.entry = {.count = 1, .reusable = false}}, SHIFT(355),
-  [1067] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
-  [1069] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
-  [1071] = {.entry = {.count = 1, .reusable = true}}, SHIFT(317),
-  [1073] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
-  [1075] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
-  [1077] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(227),
-  [1080] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
-  [1082] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(140),
-  [1085] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
-  [1087] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
-  [1089] = {.entry = {.count = 1, .reusable = true}}, SHIFT(327),
-  [1091] = {.entry = {.count = 1, .reusable = true}}, SHIFT(368),
-  [1093] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 10), SHIFT_REPEAT(181),
-  [1096] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 10),
-  [1098] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
-  [1100] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
-  [1102] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
-  [1104] = {.entry = {.count = 1, .reusable = true}}, SHIFT(196),
-  [1106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 12),
-  [1108] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 12),
-  [1110] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(231),
-  [1113] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
-  [1115] = {.entry = {.count = 1, .reusable = true}}, SHIFT(379),
-  [1117] = {.entry = {.count = 1, .reusable = true}}, SHIFT(381),
-  [1119] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
-  [1121] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
-  [1123] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
-  [1125] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
-  [1127] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
-  [1129] = {.entry = {.count = 1, .reusable = true}}, SHIFT(108),
-  [1131] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
-  [1133] = {.entry = {.count = 1, .reusable = true}}, SHIFT(363),
-  [1135] = {.entry = {.count = 1, .reusable = true}}, SHIFT(449),
-  [1137] = {.entry = {.count = 1, .reusable = true}}, SHIFT(320),
-  [1139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
-  [1141] = {.entry = {.count = 1, .reusable = false}}, SHIFT(423),
-  [1143] = {.entry = {.count = 1, .reusable = false}}, SHIFT(322),
-  [1145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(398),
-  [1147] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
-  [1149] = {.entry = {.count = 1, .reusable = true}}, SHIFT(401),
-  [1151] = {.entry = {.count = 1, .reusable = true}}, SHIFT(352),
-  [1153] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(363),
-  [1156] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
-  [1158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
-  [1160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(418),
-  [1162] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
-  [1164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
-  [1166] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
-  [1168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
-  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(336),
-  [1172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(424),
-  [1174] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 10), SHIFT_REPEAT(155),
-  [1177] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 10),
-  [1179] = {.entry = {.count = 1, .reusable = false}}, SHIFT(335),
-  [1181] = {.entry = {.count = 1, .reusable = false}}, SHIFT(338),
-  [1183] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [1186] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
-  [1188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
-  [1190] = {.entry = {.count = 1, .reusable = false}}, SHIFT(438),
-  [1192] = {.entry = {.count = 1, .reusable = false}}, SHIFT(362),
-  [1194] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(478),
-  [1197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
-  [1199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(360),
-  [1201] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
-  [1203] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(434),
-  [1206] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
-  [1208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
-  [1210] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
-  [1212] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
-  [1214] = {.entry = {.count = 1, .reusable = true}}, SHIFT(351),
-  [1216] = {.entry = {.count = 1, .reusable = true}}, SHIFT(334),
-  [1218] = {.entry = {.count = 1, .reusable = true}}, SHIFT(54),
-  [1220] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
-  [1222] = {.entry = {.count = 1, .reusable = true}}, SHIFT(109),
-  [1224] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
-  [1226] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1228] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1230] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
-  [1232] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
-  [1234] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
-  [1236] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
-  [1238] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
-  [1240] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
-  [1242] = {.entry = {.count = 1, .reusable = true}}, SHIFT(117),
-  [1244] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
-  [1246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(21),
-  [1248] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 55),
-  [1250] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 55),
-  [1252] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 7),
-  [1254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
-  [1256] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
-  [1258] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
-  [1260] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
-  [1262] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
-  [1264] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 55),
-  [1266] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 55),
-  [1268] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
-  [1270] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
-  [1272] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
-  [1274] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
-  [1276] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
-  [1278] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
-  [1280] = {.entry = {.count = 1, .reusable = true}}, SHIFT(223),
-  [1282] = {.entry = {.count = 1, .reusable = true}}, SHIFT(410),
-  [1284] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
-  [1286] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
-  [1288] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
-  [1290] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
-  [1292] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
-  [1294] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
-  [1296] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
-  [1298] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
-  [1300] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 55),
-  [1302] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
-  [1304] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
-  [1306] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
-  [1308] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
-  [1310] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
-  [1312] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
-  [1314] = {.entry = {.count = 1, .reusable = true}}, SHIFT(252),
-  [1316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
-  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
-  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(347),
-  [1322] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
-  [1324] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
-  [1326] = {.entry = {.count = 1, .reusable = true}}, SHIFT(387),
-  [1328] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
-  [1330] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
-  [1332] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
-  [1334] = {.entry = {.count = 1, .reusable = true}}, SHIFT(476),
-  [1336] = {.entry = {.count = 1, .reusable = true}}, SHIFT(330),
-  [1338] = {.entry = {.count = 1, .reusable = true}}, SHIFT(98),
-  [1340] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
-  [1342] = {.entry = {.count = 1, .reusable = true}}, SHIFT(388),
-  [1344] = {.entry = {.count = 1, .reusable = false}}, SHIFT(85),
-  [1346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
-  [1348] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
-  [1350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
-  [1352] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
-  [1354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
-  [1356] = {.entry = {.count = 1, .reusable = true}}, SHIFT(69),
-  [1358] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
-  [1360] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
-  [1362] = {.entry = {.count = 1, .reusable = true}}, SHIFT(321),
-  [1364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(264),
-  [1366] = {.entry = {.count = 1, .reusable = true}}, SHIFT(441),
-  [1368] = {.entry = {.count = 1, .reusable = true}}, SHIFT(477),
-  [1370] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
-  [1372] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
-  [1374] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
-  [1376] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
-  [1378] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
-  [1380] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
-  [1382] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
-  [1384] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
-  [1386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
-  [1388] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
-  [1390] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
-  [1392] = {.entry = {.count = 1, .reusable = true}}, SHIFT(297),
-  [1394] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
-  [1396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
-  [1398] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
-  [1400] = {.entry = {.count = 1, .reusable = true}}, SHIFT(249),
-  [1402] = {.entry = {.count = 1, .reusable = true}}, SHIFT(374),
-  [1404] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
-  [1406] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
-  [1408] = {.entry = {.count = 1, .reusable = true}}, SHIFT(420),
-  [1410] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
-  [1412] = {.entry = {.count = 1, .reusable = true}}, SHIFT(243),
-  [1414] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
-  [1416] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
-  [1418] = {.entry = {.count = 1, .reusable = true}}, SHIFT(342),
-  [1420] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
-  [1422] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
-  [1424] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
-  [1426] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
-  [1428] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
-  [1430] = {.entry = {.count = 1, .reusable = true}}, SHIFT(242),
-  [1432] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
-  [1434] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
-  [1436] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
-  [1438] = {.entry = {.count = 1, .reusable = true}}, SHIFT(469),
-  [1440] = {.entry = {.count = 1, .reusable = true}}, SHIFT(235),
-  [1442] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
-  [1444] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
-  [1446] = {.entry = {.count = 1, .reusable = true}}, SHIFT(382),
-  [1448] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
-  [1450] = {.entry = {.count = 1, .reusable = true}}, SHIFT(134),
-  [1452] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
-  [1454] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
-  [1456] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
-  [1458] = {.entry = {.count = 1, .reusable = true}}, SHIFT(145),
-  [1460] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
-  [1462] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
-  [1464] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
-  [1466] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
-  [1468] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
-  [1470] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
-  [1472] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
-  [1474] = {.entry = {.count = 1, .reusable = true}}, SHIFT(403),
-  [1476] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
-  [1478] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
-  [1480] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
-  [1482] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
-  [1484] = {.entry = {.count = 1, .reusable = true}}, SHIFT(138),
-  [1486] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
-  [1488] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
-  [1490] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
+  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(476),
+  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(66),
+  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(92),
+  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(71),
+  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(72),
+  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(541),
+  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
+  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(491),
+  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(416),
+  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(341),
+  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(257),
+  [29] = {.entry = {.count = 1, .reusable = false}}, SHIFT(502),
+  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(526),
+  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(415),
+  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(539),
+  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(532),
+  [39] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
+  [41] = {.entry = {.count = 1, .reusable = false}}, SHIFT(436),
+  [43] = {.entry = {.count = 1, .reusable = false}}, SHIFT(242),
+  [45] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
+  [47] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(66),
+  [50] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(92),
+  [53] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(71),
+  [56] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(72),
+  [59] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(541),
+  [62] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(436),
+  [65] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(242),
+  [68] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
+  [70] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [72] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(176),
+  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(25),
+  [80] = {.entry = {.count = 1, .reusable = false}}, SHIFT(542),
+  [82] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
+  [84] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
+  [86] = {.entry = {.count = 1, .reusable = false}}, SHIFT(176),
+  [88] = {.entry = {.count = 1, .reusable = false}}, SHIFT(25),
+  [90] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(53),
+  [93] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(13),
+  [96] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
+  [98] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(14),
+  [101] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(15),
+  [104] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(56),
+  [107] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(56),
+  [110] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
+  [112] = {.entry = {.count = 1, .reusable = true}}, SHIFT(13),
+  [114] = {.entry = {.count = 1, .reusable = true}}, SHIFT(14),
+  [116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(15),
+  [118] = {.entry = {.count = 1, .reusable = true}}, SHIFT(367),
+  [120] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
+  [122] = {.entry = {.count = 1, .reusable = false}}, SHIFT(56),
+  [124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [126] = {.entry = {.count = 1, .reusable = true}}, SHIFT(297),
+  [128] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [130] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [132] = {.entry = {.count = 1, .reusable = true}}, SHIFT(496),
+  [134] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [136] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
+  [138] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
+  [140] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
+  [142] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
+  [144] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [146] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(297),
+  [149] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [151] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [153] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(496),
+  [156] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
+  [160] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
+  [162] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
+  [164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
+  [166] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
+  [168] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [170] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
+  [174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
+  [176] = {.entry = {.count = 1, .reusable = true}}, SHIFT(365),
+  [178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(353),
+  [180] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
+  [182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(330),
+  [184] = {.entry = {.count = 1, .reusable = false}}, SHIFT(514),
+  [186] = {.entry = {.count = 1, .reusable = true}}, SHIFT(515),
+  [188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(516),
+  [190] = {.entry = {.count = 1, .reusable = true}}, SHIFT(331),
+  [192] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
+  [194] = {.entry = {.count = 1, .reusable = true}}, SHIFT(519),
+  [196] = {.entry = {.count = 1, .reusable = true}}, SHIFT(520),
+  [198] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
+  [200] = {.entry = {.count = 1, .reusable = true}}, SHIFT(524),
+  [202] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
+  [204] = {.entry = {.count = 1, .reusable = true}}, SHIFT(234),
+  [206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(235),
+  [208] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
+  [210] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
+  [212] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
+  [214] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(330),
+  [217] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(514),
+  [220] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(515),
+  [223] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(516),
+  [226] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(331),
+  [229] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(518),
+  [232] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(519),
+  [235] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(520),
+  [238] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(523),
+  [241] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(524),
+  [244] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
+  [246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(522),
+  [248] = {.entry = {.count = 1, .reusable = true}}, SHIFT(503),
+  [250] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
+  [252] = {.entry = {.count = 1, .reusable = true}}, SHIFT(452),
+  [254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
+  [256] = {.entry = {.count = 1, .reusable = true}}, SHIFT(455),
+  [258] = {.entry = {.count = 1, .reusable = true}}, SHIFT(457),
+  [260] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
+  [262] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
+  [264] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [266] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [268] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
+  [270] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
+  [272] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
+  [274] = {.entry = {.count = 1, .reusable = true}}, SHIFT(28),
+  [276] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
+  [278] = {.entry = {.count = 1, .reusable = false}}, SHIFT(110),
+  [280] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
+  [282] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
+  [285] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(27),
+  [288] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(28),
+  [291] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(110),
+  [294] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(110),
+  [297] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
+  [299] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
+  [301] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
+  [303] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
+  [305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
+  [307] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
+  [309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [311] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [313] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [315] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [317] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
+  [319] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
+  [321] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
+  [323] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
+  [325] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
+  [327] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
+  [329] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 55),
+  [331] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 55),
+  [333] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
+  [335] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
+  [337] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
+  [339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [341] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
+  [345] = {.entry = {.count = 1, .reusable = true}}, SHIFT(145),
+  [347] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
+  [349] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
+  [351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [353] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [355] = {.entry = {.count = 1, .reusable = true}}, SHIFT(510),
+  [357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [359] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
+  [363] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [365] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [367] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [369] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [371] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
+  [373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
+  [375] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
+  [377] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [379] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [381] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(422),
+  [384] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [386] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [388] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(471),
+  [391] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [393] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [395] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(510),
+  [398] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [400] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [402] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(470),
+  [405] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
+  [407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
+  [409] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
+  [411] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
+  [413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
+  [415] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
+  [417] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
+  [419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
+  [421] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
+  [423] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [425] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [427] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [429] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [431] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [433] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [435] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [437] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [439] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [441] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [443] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [445] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [447] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [449] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [451] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [453] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [455] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
+  [457] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
+  [459] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
+  [461] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
+  [463] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
+  [465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
+  [467] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
+  [469] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
+  [471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
+  [473] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
+  [475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
+  [477] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
+  [479] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
+  [481] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [483] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
+  [486] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [488] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
+  [490] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
+  [492] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
+  [494] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
+  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
+  [498] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
+  [500] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
+  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
+  [504] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
+  [506] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [508] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [510] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
+  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(2),
+  [514] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
+  [516] = {.entry = {.count = 1, .reusable = false}}, SHIFT(494),
+  [518] = {.entry = {.count = 1, .reusable = false}}, SHIFT(525),
+  [520] = {.entry = {.count = 1, .reusable = false}}, SHIFT(529),
+  [522] = {.entry = {.count = 1, .reusable = false}}, SHIFT(487),
+  [524] = {.entry = {.count = 1, .reusable = false}}, SHIFT(498),
+  [526] = {.entry = {.count = 1, .reusable = false}}, SHIFT(477),
+  [528] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
+  [530] = {.entry = {.count = 1, .reusable = false}}, SHIFT(464),
+  [532] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [534] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [536] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
+  [538] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
+  [540] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
+  [542] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
+  [544] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
+  [546] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
+  [548] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
+  [550] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
+  [552] = {.entry = {.count = 1, .reusable = false}}, SHIFT(540),
+  [554] = {.entry = {.count = 1, .reusable = false}}, SHIFT(396),
+  [556] = {.entry = {.count = 1, .reusable = false}}, SHIFT(371),
+  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [562] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [564] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [566] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [568] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [570] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [572] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [574] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
+  [576] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
+  [578] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
+  [580] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
+  [582] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
+  [584] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
+  [586] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
+  [588] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [590] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [592] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(494),
+  [595] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(525),
+  [598] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(529),
+  [601] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(487),
+  [604] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(498),
+  [607] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(477),
+  [610] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
+  [612] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(464),
+  [615] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
+  [617] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
+  [619] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [621] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [623] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [625] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [627] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
+  [629] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
+  [631] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [633] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [635] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [637] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [639] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
+  [641] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
+  [643] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
+  [645] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
+  [647] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [649] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [651] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [653] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [655] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
+  [657] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
+  [659] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
+  [661] = {.entry = {.count = 1, .reusable = true}}, SHIFT(369),
+  [663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
+  [665] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
+  [667] = {.entry = {.count = 1, .reusable = false}}, SHIFT(278),
+  [669] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
+  [671] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
+  [673] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
+  [675] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
+  [677] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
+  [679] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
+  [681] = {.entry = {.count = 1, .reusable = true}}, SHIFT(148),
+  [683] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
+  [685] = {.entry = {.count = 1, .reusable = false}}, SHIFT(538),
+  [687] = {.entry = {.count = 1, .reusable = true}}, SHIFT(372),
+  [689] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [691] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [693] = {.entry = {.count = 1, .reusable = false}}, SHIFT(178),
+  [695] = {.entry = {.count = 1, .reusable = false}}, SHIFT(209),
+  [697] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
+  [699] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
+  [701] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(178),
+  [704] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(209),
+  [707] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [709] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [711] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
+  [713] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [715] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [717] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
+  [719] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
+  [721] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
+  [723] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
+  [725] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [727] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [729] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [731] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [733] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [735] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [737] = {.entry = {.count = 1, .reusable = true}}, SHIFT(442),
+  [739] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
+  [741] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
+  [743] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [745] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [747] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [749] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [751] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
+  [753] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
+  [755] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [757] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
+  [759] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [761] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
+  [763] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
+  [765] = {.entry = {.count = 1, .reusable = true}}, SHIFT(321),
+  [767] = {.entry = {.count = 1, .reusable = true}}, SHIFT(263),
+  [769] = {.entry = {.count = 1, .reusable = false}}, SHIFT(263),
+  [771] = {.entry = {.count = 1, .reusable = true}}, SHIFT(169),
+  [773] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
+  [775] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
+  [777] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
+  [779] = {.entry = {.count = 1, .reusable = true}}, SHIFT(364),
+  [781] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
+  [783] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
+  [785] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
+  [787] = {.entry = {.count = 1, .reusable = true}}, SHIFT(417),
+  [789] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
+  [791] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
+  [793] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
+  [795] = {.entry = {.count = 1, .reusable = true}}, SHIFT(267),
+  [797] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
+  [799] = {.entry = {.count = 1, .reusable = true}}, SHIFT(335),
+  [801] = {.entry = {.count = 1, .reusable = true}}, SHIFT(102),
+  [803] = {.entry = {.count = 1, .reusable = false}}, SHIFT(495),
+  [805] = {.entry = {.count = 1, .reusable = true}}, SHIFT(103),
+  [807] = {.entry = {.count = 1, .reusable = true}}, SHIFT(122),
+  [809] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
+  [811] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [813] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [815] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [817] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [819] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
+  [821] = {.entry = {.count = 1, .reusable = true}}, SHIFT(23),
+  [823] = {.entry = {.count = 1, .reusable = true}}, SHIFT(121),
+  [825] = {.entry = {.count = 1, .reusable = true}}, SHIFT(134),
+  [827] = {.entry = {.count = 1, .reusable = false}}, SHIFT(445),
+  [829] = {.entry = {.count = 1, .reusable = false}}, SHIFT(449),
+  [831] = {.entry = {.count = 1, .reusable = false}}, SHIFT(534),
+  [833] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
+  [835] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [837] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [839] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [841] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [843] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [845] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(436),
+  [848] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(495),
+  [851] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [853] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [855] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [857] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [859] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [861] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [863] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
+  [865] = {.entry = {.count = 1, .reusable = true}}, SHIFT(33),
+  [867] = {.entry = {.count = 1, .reusable = true}}, SHIFT(34),
+  [869] = {.entry = {.count = 1, .reusable = false}}, SHIFT(340),
+  [871] = {.entry = {.count = 1, .reusable = true}}, SHIFT(340),
+  [873] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [875] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [877] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [879] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [881] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [883] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [885] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
+  [887] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(445),
+  [890] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(449),
+  [893] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(534),
+  [896] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
+  [898] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
+  [900] = {.entry = {.count = 1, .reusable = true}}, SHIFT(366),
+  [902] = {.entry = {.count = 1, .reusable = true}}, SHIFT(119),
+  [904] = {.entry = {.count = 1, .reusable = true}}, SHIFT(211),
+  [906] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(166),
+  [909] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [911] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
+  [914] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
+  [917] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
+  [919] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
+  [921] = {.entry = {.count = 1, .reusable = true}}, SHIFT(389),
+  [923] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
+  [925] = {.entry = {.count = 1, .reusable = true}}, SHIFT(374),
+  [927] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(531),
+  [930] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
+  [932] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [934] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [936] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [938] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [940] = {.entry = {.count = 1, .reusable = false}}, SHIFT(473),
+  [942] = {.entry = {.count = 1, .reusable = false}}, SHIFT(475),
+  [944] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [946] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [948] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [950] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [952] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [954] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [956] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
+  [958] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
+  [960] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
+  [962] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
+  [964] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
+  [966] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
+  [968] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
+  [970] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
+  [972] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
+  [974] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
+  [976] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
+  [978] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
+  [980] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
+  [982] = {.entry = {.count = 1, .reusable = true}}, SHIFT(361),
+  [984] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
+  [986] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(489),
+  [989] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
+  [991] = {.entry = {.count = 1, .reusable = false}}, SHIFT(382),
+  [993] = {.entry = {.count = 1, .reusable = true}}, SHIFT(382),
+  [995] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
+  [997] = {.entry = {.count = 1, .reusable = true}}, SHIFT(186),
+  [999] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
+  [1001] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
+  [1003] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
+  [1005] = {.entry = {.count = 1, .reusable = true}}, SHIFT(378),
+  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(489),
+  [1009] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1011] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1013] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [1015] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(535),
+  [1018] = {.entry = {.count = 1, .reusable = true}}, SHIFT(120),
+  [1020] = {.entry = {.count = 1, .reusable = true}}, SHIFT(535),
+  [1022] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
+  [1024] = {.entry = {.count = 1, .reusable = true}}, SHIFT(118),
+  [1026] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
+  [1028] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
+  [1030] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
+  [1032] = {.entry = {.count = 1, .reusable = true}}, SHIFT(383),
+  [1034] = {.entry = {.count = 1, .reusable = true}}, SHIFT(350),
+  [1036] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
+  [1038] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
+  [1040] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
+  [1042] = {.entry = {.count = 1, .reusable = true}}, SHIFT(356),
+  [1044] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1046] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1048] = {.entry = {.count = 1, .reusable = true}}, SHIFT(488),
+  [1050] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
+  [1052] = {.entry = {.count = 1, .reusable = true}}, SHIFT(450),
+  [1054] = {.entry = {.count = 1, .reusable = true}}, SHIFT(48),
+  [1056] = {.entry = {.count = 1, .reusable = true}}, SHIFT(115),
+  [1058] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1060] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1062] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1064] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1066] = {.entry = {.count = 1, .reusable = true}}, SHIFT(408),
+  [1068] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
+  [1070] = {.entry = {.count = 1, .reusable = false}}, SHIFT(379),
+  [1072] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
+  [1074] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
+  [1076] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
+  [1078] = {.entry = {.count = 1, .reusable = true}}, SHIFT(458),
+  [1080] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
+  [1082] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
+  [1084] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
+  [1086] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
+  [1088] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
+  [1090] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(226),
+  [1093] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
+  [1095] = {.entry = {.count = 1, .reusable = true}}, SHIFT(360),
+  [1097] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [1099] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [1101] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(187),
+  [1104] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
+  [1106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
+  [1108] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
+  [1110] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
+  [1112] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
+  [1114] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
+  [1116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
+  [1118] = {.entry = {.count = 1, .reusable = true}}, SHIFT(338),
+  [1120] = {.entry = {.count = 1, .reusable = false}}, SHIFT(352),
+  [1122] = {.entry = {.count = 1, .reusable = false}}, SHIFT(373),
+  [1124] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(174),
+  [1127] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
+  [1129] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
+  [1131] = {.entry = {.count = 1, .reusable = false}}, SHIFT(385),
+  [1133] = {.entry = {.count = 1, .reusable = false}}, SHIFT(386),
+  [1135] = {.entry = {.count = 1, .reusable = true}}, SHIFT(104),
+  [1137] = {.entry = {.count = 1, .reusable = true}}, SHIFT(397),
+  [1139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
+  [1141] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
+  [1143] = {.entry = {.count = 1, .reusable = true}}, SHIFT(376),
+  [1145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(439),
+  [1147] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(131),
+  [1150] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
+  [1152] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(376),
+  [1155] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
+  [1157] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
+  [1159] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
+  [1161] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
+  [1163] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
+  [1165] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(443),
+  [1168] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(511),
+  [1172] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(458),
+  [1175] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
+  [1177] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
+  [1179] = {.entry = {.count = 1, .reusable = true}}, SHIFT(57),
+  [1181] = {.entry = {.count = 1, .reusable = true}}, SHIFT(337),
+  [1183] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(397),
+  [1186] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
+  [1188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [1190] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(158),
+  [1193] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
+  [1195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
+  [1197] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
+  [1199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
+  [1201] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(3),
+  [1204] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
+  [1206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(437),
+  [1208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
+  [1210] = {.entry = {.count = 1, .reusable = true}}, SHIFT(440),
+  [1212] = {.entry = {.count = 1, .reusable = true}}, SHIFT(456),
+  [1214] = {.entry = {.count = 1, .reusable = false}}, SHIFT(506),
+  [1216] = {.entry = {.count = 1, .reusable = false}}, SHIFT(400),
+  [1218] = {.entry = {.count = 1, .reusable = true}}, SHIFT(261),
+  [1220] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
+  [1222] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
+  [1224] = {.entry = {.count = 1, .reusable = true}}, SHIFT(375),
+  [1226] = {.entry = {.count = 1, .reusable = true}}, SHIFT(228),
+  [1228] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
+  [1230] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
+  [1232] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
+  [1234] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
+  [1236] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
+  [1238] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
+  [1240] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
+  [1242] = {.entry = {.count = 1, .reusable = true}}, SHIFT(357),
+  [1244] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(251),
+  [1247] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
+  [1249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(248),
+  [1251] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
+  [1253] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
+  [1255] = {.entry = {.count = 1, .reusable = true}}, SHIFT(447),
+  [1257] = {.entry = {.count = 1, .reusable = true}}, SHIFT(362),
+  [1259] = {.entry = {.count = 1, .reusable = true}}, SHIFT(363),
+  [1261] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
+  [1263] = {.entry = {.count = 1, .reusable = true}}, SHIFT(368),
+  [1265] = {.entry = {.count = 1, .reusable = true}}, SHIFT(212),
+  [1267] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
+  [1269] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1271] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1273] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
+  [1275] = {.entry = {.count = 1, .reusable = true}}, SHIFT(299),
+  [1277] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
+  [1279] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
+  [1281] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
+  [1283] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
+  [1285] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
+  [1287] = {.entry = {.count = 1, .reusable = true}}, SHIFT(37),
+  [1289] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
+  [1291] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
+  [1293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1295] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1297] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
+  [1299] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
+  [1301] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
+  [1303] = {.entry = {.count = 1, .reusable = true}}, SHIFT(105),
+  [1305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
+  [1307] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
+  [1309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
+  [1311] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
+  [1313] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
+  [1315] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
+  [1317] = {.entry = {.count = 1, .reusable = true}}, SHIFT(269),
+  [1319] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
+  [1321] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
+  [1323] = {.entry = {.count = 1, .reusable = true}}, SHIFT(355),
+  [1325] = {.entry = {.count = 1, .reusable = true}}, SHIFT(322),
+  [1327] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
+  [1329] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [1331] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
+  [1333] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
+  [1335] = {.entry = {.count = 1, .reusable = true}}, SHIFT(237),
+  [1337] = {.entry = {.count = 1, .reusable = true}}, SHIFT(395),
+  [1339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
+  [1341] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
+  [1343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
+  [1345] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
+  [1347] = {.entry = {.count = 1, .reusable = true}}, SHIFT(453),
+  [1349] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
+  [1351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
+  [1353] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1355] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
+  [1359] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
+  [1361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
+  [1363] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
+  [1365] = {.entry = {.count = 1, .reusable = true}}, SHIFT(252),
+  [1367] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
+  [1369] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
+  [1371] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
+  [1373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
+  [1375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(85),
+  [1377] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
+  [1379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(133),
+  [1381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(86),
+  [1383] = {.entry = {.count = 1, .reusable = true}}, SHIFT(87),
+  [1385] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
+  [1387] = {.entry = {.count = 1, .reusable = true}}, SHIFT(88),
+  [1389] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
+  [1391] = {.entry = {.count = 1, .reusable = true}}, SHIFT(292),
+  [1393] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
+  [1395] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
+  [1397] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
+  [1399] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
+  [1401] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
+  [1403] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
+  [1405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(384),
+  [1407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
+  [1409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
+  [1411] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
+  [1413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
+  [1415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(388),
+  [1417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
+  [1419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
+  [1421] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
+  [1423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(465),
+  [1425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
+  [1427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(500),
+  [1429] = {.entry = {.count = 1, .reusable = true}}, SHIFT(513),
+  [1431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
+  [1433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
+  [1435] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
+  [1437] = {.entry = {.count = 1, .reusable = true}}, SHIFT(229),
+  [1439] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
+  [1441] = {.entry = {.count = 1, .reusable = true}}, SHIFT(381),
+  [1443] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
+  [1445] = {.entry = {.count = 1, .reusable = false}}, SHIFT(95),
+  [1447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(438),
+  [1449] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
+  [1451] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
+  [1453] = {.entry = {.count = 1, .reusable = true}}, SHIFT(333),
+  [1455] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
+  [1457] = {.entry = {.count = 1, .reusable = true}}, SHIFT(394),
+  [1459] = {.entry = {.count = 1, .reusable = true}}, SHIFT(377),
+  [1461] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
+  [1463] = {.entry = {.count = 1, .reusable = true}}, SHIFT(250),
+  [1465] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
+  [1467] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
+  [1469] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
+  [1471] = {.entry = {.count = 1, .reusable = true}}, SHIFT(460),
+  [1473] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
+  [1475] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
+  [1477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(504),
+  [1479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
+  [1481] = {.entry = {.count = 1, .reusable = true}}, SHIFT(433),
+  [1483] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
+  [1485] = {.entry = {.count = 1, .reusable = true}}, SHIFT(81),
+  [1487] = {.entry = {.count = 1, .reusable = true}}, SHIFT(418),
+  [1489] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
+  [1491] = {.entry = {.count = 1, .reusable = true}}, SHIFT(162),
+  [1493] = {.entry = {.count = 1, .reusable = true}}, SHIFT(423),
+  [1495] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
+  [1497] = {.entry = {.count = 1, .reusable = true}}, SHIFT(424),
+  [1499] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
+  [1501] = {.entry = {.count = 1, .reusable = true}}, SHIFT(428),
+  [1503] = {.entry = {.count = 1, .reusable = true}}, SHIFT(100),
+  [1505] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
+  [1507] = {.entry = {.count = 1, .reusable = true}}, SHIFT(265),
+  [1509] = {.entry = {.count = 1, .reusable = true}}, SHIFT(82),
+  [1511] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
+  [1513] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
+  [1515] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
+  [1517] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
+  [1519] = {.entry = {.count = 1, .reusable = true}}, SHIFT(501),
+  [1521] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
+  [1523] = {.entry = {.count = 1, .reusable = true}}, SHIFT(505),
+  [1525] = {.entry = {.count = 1, .reusable = true}}, SHIFT(339),
+  [1527] = {.entry = {.count = 1, .reusable = true}}, SHIFT(507),
+  [1529] = {.entry = {.count = 1, .reusable = true}}, SHIFT(509),
+  [1531] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
+  [1533] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
+  [1535] = {.entry = {.count = 1, .reusable = true}}, SHIFT(196),
+  [1537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
+  [1539] = {.entry = {.count = 1, .reusable = true}}, SHIFT(425),
+  [1541] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
+  [1543] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
+  [1545] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
+  [1547] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
+  [1549] = {.entry = {.count = 1, .reusable = true}}, SHIFT(481),
+  [1551] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
+  [1553] = {.entry = {.count = 1, .reusable = true}}, SHIFT(256),
+  [1555] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
+  [1557] = {.entry = {.count = 1, .reusable = true}}, SHIFT(536),
+  [1559] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
+  [1561] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
+  [1563] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
 };
 
 #ifdef __cplusplus
