@@ -26,6 +26,9 @@ const PLAIN = '[^\\s{}()\\[\\]",=%]';
 const IN_PARENTHESES = nested('\\(', '\\)', '[^()\\n]', 3);
 const IN_BRACKETS = nested('\\[', '\\]', '[^\\[\\]\\n]', 1);
 
+// A comma is what is left of a line that is cut.
+const LINE_END = seq(optional(','), '\n');
+
 module.exports = grammar({
   name: 'hlo',
 
@@ -43,7 +46,7 @@ module.exports = grammar({
     ),
     _line: $ => seq(alias($._module_instruction, $.instruction), '\n'),
     module_header: $ => seq(
-      'HloModule', field('name', alias($._module_name, $.name)), repeat(seq(',', $._module_attribute)), optional('\n'),
+      'HloModule', field('name', alias($._module_name, $.name)), repeat(seq(',', $._module_attribute)), optional(LINE_END),
     ),
     _module_part: $ => choice($.file_names, $.function_names, $.file_locations, $.stack_frames, $.computation),
 
@@ -74,7 +77,7 @@ module.exports = grammar({
       optional($.entry), field('name', $.name),
       optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
       '{', repeat($._line), '}',
-      optional(seq(repeat1(seq(',', $._module_attribute)), optional('\n'))),
+      optional(seq(repeat1(seq(',', $._module_attribute)), optional(LINE_END))),
     ),
     entry: _ => 'ENTRY',
     parameters: $ => seq('(', commas($.parameter), ')'),
@@ -90,7 +93,7 @@ module.exports = grammar({
           field('operands', alias($._module_literal, $.literal)),
         ),
       ),
-      repeat(seq(',', $._module_attribute)),
+      repeat(seq(',', $._module_attribute)), optional(','),
     ),
     _module_operands: $ => seq('(', commas(alias($._module_operand, $.operand)), ')'),
     // Since jaxlib 0.11 an operand may be an element of a tuple: `%while.5#1`.
@@ -127,10 +130,17 @@ module.exports = grammar({
     _module_value: $ => prec.right(repeat1(choice(
       $.string, alias($._reference, $.name), alias($._module_block, $.block), $._plain_value,
     ))),
+    // A line in it does not begin with a word, so that none that is left open runs on into the next instruction.
     _module_block: $ => choice(
-      seq('{', repeat(choice($._plain_text, $.string, alias($._module_block, $.block))), '}'),
+      seq(
+        '{', repeat($._module_item),
+        repeat(seq('\n', optional(seq(choice($._nested_item, $._next_text), repeat($._module_item))))),
+        '}',
+      ),
       seq('{', commas1(alias($._reference, $.name)), '}'),
     ),
+    _module_item: $ => choice($._nested_item, $._plain_text),
+    _nested_item: $ => choice($.string, alias($._module_block, $.block)),
     _called: $ => choice($.name, alias($._names, $.block)),
     _names: $ => seq('{', commas($.name), '}'),
     // They name computations or instructions, in the short form without `%`.
@@ -224,6 +234,7 @@ module.exports = grammar({
     string: _ => /"([^"\\\n]|\\(.|\n)|\n([^\s}%"\\]|\s*\\.|[ \t]+[}\]]))*"/,
     _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${IN_PARENTHESES}|${IN_BRACKETS})+`)),
     _plain_text: _ => token(prec(-1, /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/)),
+    _next_text: _ => token(prec(-1, /[^{}"%\sA-Za-z_]([^{}"%\n]*[^{}"%\s])?/)),
     comment: _ => choice(/\/\*[^*]*\*\//, /\/\/[^\n]*/),
   },
 });

@@ -15,14 +15,14 @@
 #endif
 
 #define LANGUAGE_VERSION 15
-#define STATE_COUNT 543
+#define STATE_COUNT 576
 #define LARGE_STATE_COUNT 2
-#define SYMBOL_COUNT 160
+#define SYMBOL_COUNT 164
 #define ALIAS_COUNT 0
-#define TOKEN_COUNT 75
+#define TOKEN_COUNT 76
 #define EXTERNAL_TOKEN_COUNT 0
 #define FIELD_COUNT 32
-#define MAX_ALIAS_SEQUENCE_LENGTH 10
+#define MAX_ALIAS_SEQUENCE_LENGTH 11
 #define MAX_RESERVED_WORD_SET_SIZE 0
 #define PRODUCTION_ID_COUNT 58
 #define SUPERTYPE_COUNT 0
@@ -100,93 +100,97 @@ enum ts_symbol_identifiers {
   sym_string = 70,
   sym__plain_value = 71,
   sym__plain_text = 72,
-  aux_sym_comment_token1 = 73,
-  aux_sym_comment_token2 = 74,
-  sym_source_file = 75,
-  sym_module = 76,
-  sym__line = 77,
-  sym_module_header = 78,
-  sym__module_part = 79,
-  sym_file_names = 80,
-  sym_file_name = 81,
-  sym_function_names = 82,
-  sym_function_name = 83,
-  sym_file_locations = 84,
-  sym_file_location = 85,
-  sym_stack_frames = 86,
-  sym_stack_frame = 87,
-  sym__other_number = 88,
-  sym_computation = 89,
-  sym_parameters = 90,
-  sym_parameter = 91,
-  sym__module_instruction = 92,
-  sym__module_operands = 93,
-  sym__module_operand = 94,
-  sym__module_shape = 95,
-  sym__module_tuple_shape = 96,
-  sym__module_buffer_shape = 97,
-  sym__module_attribute = 98,
-  sym__module_metadata = 99,
-  sym__module_metadata_field = 100,
-  sym__calling_attribute = 101,
-  sym__plain_attribute = 102,
-  sym__module_value = 103,
-  sym__module_block = 104,
-  sym__called = 105,
-  sym__names = 106,
-  sym__calling_key = 107,
-  sym_instruction = 108,
-  sym_operands = 109,
-  sym_operand = 110,
-  sym__literal = 111,
-  sym__shape = 112,
-  sym_array_shape = 113,
-  sym_dimensions = 114,
-  sym_dimension = 115,
-  sym_tuple_shape = 116,
-  sym_buffer_shape = 117,
-  sym_layout = 118,
-  sym_minor_to_major = 119,
-  sym__layout_property = 120,
-  sym_tile = 121,
-  sym_split = 122,
-  sym__attribute = 123,
-  sym_metadata = 124,
-  sym_metadata_field = 125,
-  sym_attribute = 126,
-  sym_attribute_value = 127,
-  sym_block = 128,
-  sym__item = 129,
-  sym_comment = 130,
-  aux_sym_module_repeat1 = 131,
-  aux_sym_module_header_repeat1 = 132,
-  aux_sym_file_names_repeat1 = 133,
-  aux_sym_function_names_repeat1 = 134,
-  aux_sym_file_locations_repeat1 = 135,
-  aux_sym_file_location_repeat1 = 136,
-  aux_sym_stack_frames_repeat1 = 137,
-  aux_sym_stack_frame_repeat1 = 138,
-  aux_sym_computation_repeat1 = 139,
-  aux_sym_parameters_repeat1 = 140,
-  aux_sym__module_operands_repeat1 = 141,
-  aux_sym__module_tuple_shape_repeat1 = 142,
-  aux_sym__module_metadata_repeat1 = 143,
-  aux_sym__module_value_repeat1 = 144,
-  aux_sym__module_block_repeat1 = 145,
-  aux_sym__module_block_repeat2 = 146,
-  aux_sym__names_repeat1 = 147,
-  aux_sym_instruction_repeat1 = 148,
-  aux_sym_operands_repeat1 = 149,
-  aux_sym__literal_repeat1 = 150,
-  aux_sym_dimensions_repeat1 = 151,
-  aux_sym_tuple_shape_repeat1 = 152,
-  aux_sym_layout_repeat1 = 153,
-  aux_sym_minor_to_major_repeat1 = 154,
-  aux_sym__layout_property_repeat1 = 155,
-  aux_sym__layout_property_repeat2 = 156,
-  aux_sym_tile_repeat1 = 157,
-  aux_sym_metadata_repeat1 = 158,
-  aux_sym_attribute_value_repeat1 = 159,
+  sym__next_text = 73,
+  aux_sym_comment_token1 = 74,
+  aux_sym_comment_token2 = 75,
+  sym_source_file = 76,
+  sym_module = 77,
+  sym__line = 78,
+  sym_module_header = 79,
+  sym__module_part = 80,
+  sym_file_names = 81,
+  sym_file_name = 82,
+  sym_function_names = 83,
+  sym_function_name = 84,
+  sym_file_locations = 85,
+  sym_file_location = 86,
+  sym_stack_frames = 87,
+  sym_stack_frame = 88,
+  sym__other_number = 89,
+  sym_computation = 90,
+  sym_parameters = 91,
+  sym_parameter = 92,
+  sym__module_instruction = 93,
+  sym__module_operands = 94,
+  sym__module_operand = 95,
+  sym__module_shape = 96,
+  sym__module_tuple_shape = 97,
+  sym__module_buffer_shape = 98,
+  sym__module_attribute = 99,
+  sym__module_metadata = 100,
+  sym__module_metadata_field = 101,
+  sym__calling_attribute = 102,
+  sym__plain_attribute = 103,
+  sym__module_value = 104,
+  sym__module_block = 105,
+  sym__module_item = 106,
+  sym__nested_item = 107,
+  sym__called = 108,
+  sym__names = 109,
+  sym__calling_key = 110,
+  sym_instruction = 111,
+  sym_operands = 112,
+  sym_operand = 113,
+  sym__literal = 114,
+  sym__shape = 115,
+  sym_array_shape = 116,
+  sym_dimensions = 117,
+  sym_dimension = 118,
+  sym_tuple_shape = 119,
+  sym_buffer_shape = 120,
+  sym_layout = 121,
+  sym_minor_to_major = 122,
+  sym__layout_property = 123,
+  sym_tile = 124,
+  sym_split = 125,
+  sym__attribute = 126,
+  sym_metadata = 127,
+  sym_metadata_field = 128,
+  sym_attribute = 129,
+  sym_attribute_value = 130,
+  sym_block = 131,
+  sym__item = 132,
+  sym_comment = 133,
+  aux_sym_module_repeat1 = 134,
+  aux_sym_module_header_repeat1 = 135,
+  aux_sym_file_names_repeat1 = 136,
+  aux_sym_function_names_repeat1 = 137,
+  aux_sym_file_locations_repeat1 = 138,
+  aux_sym_file_location_repeat1 = 139,
+  aux_sym_stack_frames_repeat1 = 140,
+  aux_sym_stack_frame_repeat1 = 141,
+  aux_sym_computation_repeat1 = 142,
+  aux_sym_parameters_repeat1 = 143,
+  aux_sym__module_operands_repeat1 = 144,
+  aux_sym__module_tuple_shape_repeat1 = 145,
+  aux_sym__module_metadata_repeat1 = 146,
+  aux_sym__module_value_repeat1 = 147,
+  aux_sym__module_block_repeat1 = 148,
+  aux_sym__module_block_repeat2 = 149,
+  aux_sym__module_block_repeat3 = 150,
+  aux_sym__names_repeat1 = 151,
+  aux_sym_instruction_repeat1 = 152,
+  aux_sym_operands_repeat1 = 153,
+  aux_sym__literal_repeat1 = 154,
+  aux_sym_dimensions_repeat1 = 155,
+  aux_sym_tuple_shape_repeat1 = 156,
+  aux_sym_layout_repeat1 = 157,
+  aux_sym_minor_to_major_repeat1 = 158,
+  aux_sym__layout_property_repeat1 = 159,
+  aux_sym__layout_property_repeat2 = 160,
+  aux_sym_tile_repeat1 = 161,
+  aux_sym_metadata_repeat1 = 162,
+  aux_sym_attribute_value_repeat1 = 163,
 };
 
 static const char * const ts_symbol_names[] = {
@@ -263,6 +267,7 @@ static const char * const ts_symbol_names[] = {
   [sym_string] = "string",
   [sym__plain_value] = "_plain_value",
   [sym__plain_text] = "_plain_text",
+  [sym__next_text] = "_next_text",
   [aux_sym_comment_token1] = "comment_token1",
   [aux_sym_comment_token2] = "comment_token2",
   [sym_source_file] = "source_file",
@@ -295,6 +300,8 @@ static const char * const ts_symbol_names[] = {
   [sym__plain_attribute] = "attribute",
   [sym__module_value] = "attribute_value",
   [sym__module_block] = "block",
+  [sym__module_item] = "_module_item",
+  [sym__nested_item] = "_nested_item",
   [sym__called] = "attribute_value",
   [sym__names] = "block",
   [sym__calling_key] = "key",
@@ -337,6 +344,7 @@ static const char * const ts_symbol_names[] = {
   [aux_sym__module_value_repeat1] = "_module_value_repeat1",
   [aux_sym__module_block_repeat1] = "_module_block_repeat1",
   [aux_sym__module_block_repeat2] = "_module_block_repeat2",
+  [aux_sym__module_block_repeat3] = "_module_block_repeat3",
   [aux_sym__names_repeat1] = "_names_repeat1",
   [aux_sym_instruction_repeat1] = "instruction_repeat1",
   [aux_sym_operands_repeat1] = "operands_repeat1",
@@ -426,6 +434,7 @@ static const TSSymbol ts_symbol_map[] = {
   [sym_string] = sym_string,
   [sym__plain_value] = sym__plain_value,
   [sym__plain_text] = sym__plain_text,
+  [sym__next_text] = sym__next_text,
   [aux_sym_comment_token1] = aux_sym_comment_token1,
   [aux_sym_comment_token2] = aux_sym_comment_token2,
   [sym_source_file] = sym_source_file,
@@ -458,6 +467,8 @@ static const TSSymbol ts_symbol_map[] = {
   [sym__plain_attribute] = sym_attribute,
   [sym__module_value] = sym_attribute_value,
   [sym__module_block] = sym_block,
+  [sym__module_item] = sym__module_item,
+  [sym__nested_item] = sym__nested_item,
   [sym__called] = sym_attribute_value,
   [sym__names] = sym_block,
   [sym__calling_key] = sym_key,
@@ -500,6 +511,7 @@ static const TSSymbol ts_symbol_map[] = {
   [aux_sym__module_value_repeat1] = aux_sym__module_value_repeat1,
   [aux_sym__module_block_repeat1] = aux_sym__module_block_repeat1,
   [aux_sym__module_block_repeat2] = aux_sym__module_block_repeat2,
+  [aux_sym__module_block_repeat3] = aux_sym__module_block_repeat3,
   [aux_sym__names_repeat1] = aux_sym__names_repeat1,
   [aux_sym_instruction_repeat1] = aux_sym_instruction_repeat1,
   [aux_sym_operands_repeat1] = aux_sym_operands_repeat1,
@@ -808,6 +820,10 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [sym__next_text] = {
+    .visible = false,
+    .named = true,
+  },
   [aux_sym_comment_token1] = {
     .visible = false,
     .named = false,
@@ -934,6 +950,14 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
   },
   [sym__module_block] = {
     .visible = true,
+    .named = true,
+  },
+  [sym__module_item] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__nested_item] = {
+    .visible = false,
     .named = true,
   },
   [sym__called] = {
@@ -1101,6 +1125,10 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .named = false,
   },
   [aux_sym__module_block_repeat2] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat3] = {
     .visible = false,
     .named = false,
   },
@@ -1517,7 +1545,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [0] = 0,
   [1] = 1,
   [2] = 2,
-  [3] = 2,
+  [3] = 3,
   [4] = 4,
   [5] = 5,
   [6] = 6,
@@ -1531,41 +1559,41 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [14] = 14,
   [15] = 15,
   [16] = 16,
-  [17] = 17,
+  [17] = 16,
   [18] = 18,
   [19] = 19,
   [20] = 20,
   [21] = 21,
-  [22] = 10,
+  [22] = 22,
   [23] = 23,
   [24] = 24,
-  [25] = 25,
-  [26] = 13,
-  [27] = 14,
-  [28] = 15,
-  [29] = 20,
-  [30] = 21,
-  [31] = 10,
-  [32] = 13,
-  [33] = 14,
-  [34] = 15,
-  [35] = 20,
-  [36] = 21,
+  [25] = 24,
+  [26] = 26,
+  [27] = 27,
+  [28] = 28,
+  [29] = 29,
+  [30] = 30,
+  [31] = 31,
+  [32] = 32,
+  [33] = 33,
+  [34] = 34,
+  [35] = 35,
+  [36] = 36,
   [37] = 37,
   [38] = 38,
   [39] = 39,
   [40] = 40,
-  [41] = 41,
-  [42] = 42,
-  [43] = 43,
-  [44] = 41,
-  [45] = 39,
+  [41] = 30,
+  [42] = 31,
+  [43] = 32,
+  [44] = 37,
+  [45] = 24,
   [46] = 38,
-  [47] = 40,
-  [48] = 38,
-  [49] = 39,
-  [50] = 40,
-  [51] = 41,
+  [47] = 30,
+  [48] = 31,
+  [49] = 32,
+  [50] = 37,
+  [51] = 38,
   [52] = 52,
   [53] = 53,
   [54] = 54,
@@ -1573,17 +1601,17 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [56] = 56,
   [57] = 57,
   [58] = 58,
-  [59] = 59,
-  [60] = 60,
+  [59] = 52,
+  [60] = 56,
   [61] = 61,
-  [62] = 62,
-  [63] = 63,
+  [62] = 53,
+  [63] = 58,
   [64] = 64,
   [65] = 65,
-  [66] = 66,
-  [67] = 67,
-  [68] = 68,
-  [69] = 69,
+  [66] = 52,
+  [67] = 53,
+  [68] = 56,
+  [69] = 58,
   [70] = 70,
   [71] = 71,
   [72] = 72,
@@ -1620,21 +1648,21 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [103] = 103,
   [104] = 104,
   [105] = 105,
-  [106] = 106,
+  [106] = 95,
   [107] = 107,
   [108] = 108,
   [109] = 109,
-  [110] = 56,
-  [111] = 42,
-  [112] = 52,
+  [110] = 110,
+  [111] = 111,
+  [112] = 95,
   [113] = 113,
-  [114] = 114,
+  [114] = 95,
   [115] = 115,
   [116] = 116,
   [117] = 117,
-  [118] = 118,
-  [119] = 119,
-  [120] = 120,
+  [118] = 54,
+  [119] = 65,
+  [120] = 70,
   [121] = 121,
   [122] = 122,
   [123] = 123,
@@ -1644,7 +1672,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [127] = 127,
   [128] = 128,
   [129] = 129,
-  [130] = 130,
+  [130] = 127,
   [131] = 131,
   [132] = 132,
   [133] = 133,
@@ -1656,13 +1684,13 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [139] = 139,
   [140] = 140,
   [141] = 141,
-  [142] = 142,
+  [142] = 127,
   [143] = 143,
-  [144] = 8,
+  [144] = 144,
   [145] = 145,
-  [146] = 7,
-  [147] = 147,
-  [148] = 141,
+  [146] = 146,
+  [147] = 127,
+  [148] = 148,
   [149] = 149,
   [150] = 150,
   [151] = 151,
@@ -1671,7 +1699,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [154] = 154,
   [155] = 155,
   [156] = 156,
-  [157] = 141,
+  [157] = 157,
   [158] = 158,
   [159] = 159,
   [160] = 160,
@@ -1684,28 +1712,28 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [167] = 167,
   [168] = 168,
   [169] = 169,
-  [170] = 166,
+  [170] = 170,
   [171] = 171,
-  [172] = 169,
-  [173] = 171,
+  [172] = 172,
+  [173] = 173,
   [174] = 174,
   [175] = 175,
-  [176] = 166,
+  [176] = 176,
   [177] = 177,
-  [178] = 166,
-  [179] = 175,
-  [180] = 175,
+  [178] = 178,
+  [179] = 179,
+  [180] = 180,
   [181] = 181,
   [182] = 182,
   [183] = 183,
   [184] = 184,
-  [185] = 185,
-  [186] = 186,
-  [187] = 187,
+  [185] = 21,
+  [186] = 22,
+  [187] = 175,
   [188] = 188,
   [189] = 189,
   [190] = 190,
-  [191] = 191,
+  [191] = 175,
   [192] = 192,
   [193] = 193,
   [194] = 194,
@@ -1716,67 +1744,67 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [199] = 199,
   [200] = 200,
   [201] = 201,
-  [202] = 202,
+  [202] = 198,
   [203] = 203,
-  [204] = 204,
+  [204] = 195,
   [205] = 205,
-  [206] = 206,
-  [207] = 207,
+  [206] = 201,
+  [207] = 201,
   [208] = 208,
-  [209] = 25,
-  [210] = 17,
-  [211] = 23,
-  [212] = 24,
+  [209] = 209,
+  [210] = 210,
+  [211] = 211,
+  [212] = 212,
   [213] = 213,
   [214] = 214,
-  [215] = 191,
-  [216] = 191,
+  [215] = 215,
+  [216] = 216,
   [217] = 217,
-  [218] = 191,
-  [219] = 201,
+  [218] = 218,
+  [219] = 27,
   [220] = 220,
   [221] = 221,
   [222] = 222,
-  [223] = 223,
-  [224] = 224,
-  [225] = 225,
+  [223] = 34,
+  [224] = 39,
+  [225] = 40,
   [226] = 226,
   [227] = 227,
   [228] = 228,
   [229] = 229,
   [230] = 230,
   [231] = 231,
-  [232] = 232,
+  [232] = 209,
   [233] = 233,
   [234] = 234,
   [235] = 235,
-  [236] = 222,
-  [237] = 222,
-  [238] = 164,
+  [236] = 236,
+  [237] = 237,
+  [238] = 238,
   [239] = 239,
   [240] = 240,
   [241] = 241,
   [242] = 242,
   [243] = 243,
   [244] = 244,
-  [245] = 17,
+  [245] = 245,
   [246] = 246,
-  [247] = 23,
-  [248] = 24,
+  [247] = 247,
+  [248] = 248,
   [249] = 249,
   [250] = 250,
   [251] = 251,
   [252] = 252,
   [253] = 253,
-  [254] = 252,
+  [254] = 247,
   [255] = 255,
-  [256] = 250,
-  [257] = 257,
+  [256] = 256,
+  [257] = 34,
   [258] = 258,
   [259] = 259,
-  [260] = 253,
-  [261] = 253,
-  [262] = 258,
+  [260] = 40,
+  [261] = 247,
+  [262] = 39,
   [263] = 263,
   [264] = 264,
   [265] = 265,
@@ -1785,21 +1813,21 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [268] = 268,
   [269] = 269,
   [270] = 270,
-  [271] = 271,
-  [272] = 272,
+  [271] = 267,
+  [272] = 267,
   [273] = 273,
   [274] = 274,
   [275] = 275,
   [276] = 276,
   [277] = 277,
   [278] = 278,
-  [279] = 279,
+  [279] = 275,
   [280] = 280,
   [281] = 281,
-  [282] = 282,
+  [282] = 266,
   [283] = 283,
-  [284] = 284,
-  [285] = 285,
+  [284] = 176,
+  [285] = 270,
   [286] = 286,
   [287] = 287,
   [288] = 288,
@@ -1817,76 +1845,76 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [300] = 300,
   [301] = 301,
   [302] = 302,
-  [303] = 159,
-  [304] = 94,
+  [303] = 303,
+  [304] = 304,
   [305] = 305,
-  [306] = 165,
+  [306] = 306,
   [307] = 307,
   [308] = 308,
-  [309] = 165,
+  [309] = 309,
   [310] = 310,
   [311] = 311,
   [312] = 312,
-  [313] = 305,
-  [314] = 268,
-  [315] = 286,
-  [316] = 302,
+  [313] = 313,
+  [314] = 314,
+  [315] = 315,
+  [316] = 316,
   [317] = 317,
-  [318] = 311,
+  [318] = 318,
   [319] = 319,
-  [320] = 317,
-  [321] = 267,
-  [322] = 269,
+  [320] = 320,
+  [321] = 321,
+  [322] = 196,
   [323] = 323,
-  [324] = 282,
-  [325] = 284,
-  [326] = 311,
-  [327] = 305,
-  [328] = 268,
-  [329] = 286,
+  [324] = 324,
+  [325] = 189,
+  [326] = 102,
+  [327] = 327,
+  [328] = 328,
+  [329] = 329,
   [330] = 330,
-  [331] = 331,
-  [332] = 267,
-  [333] = 333,
-  [334] = 282,
-  [335] = 267,
-  [336] = 282,
+  [331] = 196,
+  [332] = 321,
+  [333] = 290,
+  [334] = 334,
+  [335] = 290,
+  [336] = 330,
   [337] = 337,
-  [338] = 338,
+  [338] = 313,
   [339] = 339,
   [340] = 340,
   [341] = 341,
-  [342] = 108,
-  [343] = 113,
-  [344] = 114,
-  [345] = 98,
+  [342] = 341,
+  [343] = 343,
+  [344] = 344,
+  [345] = 345,
   [346] = 346,
   [347] = 347,
-  [348] = 348,
-  [349] = 109,
-  [350] = 118,
-  [351] = 101,
+  [348] = 300,
+  [349] = 301,
+  [350] = 304,
+  [351] = 321,
   [352] = 352,
-  [353] = 353,
-  [354] = 120,
-  [355] = 125,
-  [356] = 115,
-  [357] = 116,
+  [353] = 329,
+  [354] = 330,
+  [355] = 355,
+  [356] = 356,
+  [357] = 344,
   [358] = 358,
-  [359] = 104,
-  [360] = 360,
-  [361] = 206,
-  [362] = 207,
-  [363] = 208,
-  [364] = 17,
-  [365] = 42,
-  [366] = 23,
-  [367] = 52,
-  [368] = 24,
+  [359] = 344,
+  [360] = 345,
+  [361] = 345,
+  [362] = 346,
+  [363] = 300,
+  [364] = 301,
+  [365] = 344,
+  [366] = 345,
+  [367] = 300,
+  [368] = 301,
   [369] = 369,
-  [370] = 370,
-  [371] = 371,
-  [372] = 341,
+  [370] = 329,
+  [371] = 146,
+  [372] = 372,
   [373] = 373,
   [374] = 374,
   [375] = 375,
@@ -1897,166 +1925,199 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [380] = 380,
   [381] = 381,
   [382] = 382,
-  [383] = 380,
+  [383] = 383,
   [384] = 384,
   [385] = 385,
   [386] = 386,
   [387] = 387,
   [388] = 388,
-  [389] = 206,
+  [389] = 389,
   [390] = 390,
   [391] = 391,
-  [392] = 208,
+  [392] = 392,
   [393] = 393,
   [394] = 394,
   [395] = 395,
-  [396] = 341,
-  [397] = 397,
-  [398] = 398,
-  [399] = 399,
-  [400] = 400,
+  [396] = 396,
+  [397] = 218,
+  [398] = 145,
+  [399] = 132,
+  [400] = 134,
   [401] = 401,
   [402] = 402,
-  [403] = 347,
-  [404] = 404,
-  [405] = 405,
-  [406] = 207,
-  [407] = 407,
-  [408] = 408,
-  [409] = 409,
-  [410] = 347,
+  [403] = 117,
+  [404] = 123,
+  [405] = 126,
+  [406] = 217,
+  [407] = 125,
+  [408] = 128,
+  [409] = 144,
+  [410] = 116,
   [411] = 411,
-  [412] = 202,
-  [413] = 203,
-  [414] = 234,
-  [415] = 415,
-  [416] = 416,
-  [417] = 197,
-  [418] = 418,
-  [419] = 419,
+  [412] = 216,
+  [413] = 217,
+  [414] = 218,
+  [415] = 34,
+  [416] = 65,
+  [417] = 39,
+  [418] = 70,
+  [419] = 40,
   [420] = 420,
-  [421] = 421,
+  [421] = 216,
   [422] = 422,
   [423] = 423,
   [424] = 424,
   [425] = 425,
-  [426] = 188,
-  [427] = 189,
-  [428] = 428,
-  [429] = 224,
+  [426] = 420,
+  [427] = 427,
+  [428] = 423,
+  [429] = 429,
   [430] = 430,
   [431] = 431,
-  [432] = 432,
+  [432] = 382,
   [433] = 433,
-  [434] = 195,
-  [435] = 235,
+  [434] = 434,
+  [435] = 423,
   [436] = 436,
-  [437] = 228,
-  [438] = 438,
+  [437] = 437,
+  [438] = 420,
   [439] = 439,
   [440] = 440,
-  [441] = 221,
-  [442] = 224,
-  [443] = 443,
-  [444] = 225,
+  [441] = 441,
+  [442] = 442,
+  [443] = 138,
+  [444] = 444,
   [445] = 445,
-  [446] = 227,
-  [447] = 228,
-  [448] = 229,
+  [446] = 446,
+  [447] = 447,
+  [448] = 448,
   [449] = 449,
-  [450] = 230,
-  [451] = 451,
-  [452] = 231,
-  [453] = 232,
-  [454] = 233,
-  [455] = 234,
+  [450] = 450,
+  [451] = 243,
+  [452] = 452,
+  [453] = 453,
+  [454] = 235,
+  [455] = 236,
   [456] = 456,
-  [457] = 235,
-  [458] = 458,
-  [459] = 227,
+  [457] = 457,
+  [458] = 255,
+  [459] = 250,
   [460] = 460,
-  [461] = 461,
-  [462] = 229,
+  [461] = 249,
+  [462] = 211,
   [463] = 463,
   [464] = 464,
   [465] = 465,
-  [466] = 225,
+  [466] = 256,
   [467] = 467,
   [468] = 468,
-  [469] = 469,
-  [470] = 470,
+  [469] = 250,
+  [470] = 243,
   [471] = 471,
-  [472] = 472,
+  [472] = 258,
   [473] = 473,
-  [474] = 474,
-  [475] = 475,
-  [476] = 476,
+  [474] = 244,
+  [475] = 245,
+  [476] = 246,
   [477] = 477,
-  [478] = 478,
+  [478] = 249,
   [479] = 479,
-  [480] = 480,
-  [481] = 465,
-  [482] = 482,
-  [483] = 483,
-  [484] = 232,
-  [485] = 485,
+  [480] = 251,
+  [481] = 252,
+  [482] = 255,
+  [483] = 256,
+  [484] = 484,
+  [485] = 259,
   [486] = 486,
   [487] = 487,
-  [488] = 230,
+  [488] = 488,
   [489] = 489,
   [490] = 490,
   [491] = 491,
   [492] = 492,
-  [493] = 493,
+  [493] = 258,
   [494] = 494,
-  [495] = 495,
+  [495] = 251,
   [496] = 496,
-  [497] = 221,
+  [497] = 497,
   [498] = 498,
-  [499] = 469,
+  [499] = 467,
   [500] = 500,
-  [501] = 501,
+  [501] = 245,
   [502] = 502,
-  [503] = 231,
+  [503] = 503,
   [504] = 504,
   [505] = 505,
   [506] = 506,
   [507] = 507,
-  [508] = 472,
-  [509] = 509,
+  [508] = 508,
+  [509] = 507,
   [510] = 510,
   [511] = 511,
   [512] = 512,
-  [513] = 513,
+  [513] = 511,
   [514] = 514,
   [515] = 515,
   [516] = 516,
   [517] = 517,
-  [518] = 518,
+  [518] = 259,
   [519] = 519,
-  [520] = 520,
+  [520] = 244,
   [521] = 521,
-  [522] = 233,
+  [522] = 522,
   [523] = 523,
   [524] = 524,
   [525] = 525,
   [526] = 526,
   [527] = 527,
-  [528] = 485,
+  [528] = 528,
   [529] = 529,
-  [530] = 472,
+  [530] = 530,
   [531] = 531,
-  [532] = 415,
-  [533] = 411,
-  [534] = 464,
+  [532] = 532,
+  [533] = 533,
+  [534] = 246,
   [535] = 535,
-  [536] = 486,
-  [537] = 200,
-  [538] = 416,
-  [539] = 502,
-  [540] = 416,
+  [536] = 536,
+  [537] = 537,
+  [538] = 467,
+  [539] = 539,
+  [540] = 231,
   [541] = 541,
   [542] = 542,
+  [543] = 233,
+  [544] = 544,
+  [545] = 252,
+  [546] = 546,
+  [547] = 547,
+  [548] = 548,
+  [549] = 549,
+  [550] = 550,
+  [551] = 551,
+  [552] = 552,
+  [553] = 553,
+  [554] = 554,
+  [555] = 555,
+  [556] = 237,
+  [557] = 557,
+  [558] = 558,
+  [559] = 559,
+  [560] = 560,
+  [561] = 561,
+  [562] = 497,
+  [563] = 563,
+  [564] = 564,
+  [565] = 544,
+  [566] = 560,
+  [567] = 449,
+  [568] = 568,
+  [569] = 547,
+  [570] = 220,
+  [571] = 464,
+  [572] = 535,
+  [573] = 464,
+  [574] = 574,
+  [575] = 575,
 };
 
 static const TSCharacterRange sym__module_array_shape_character_set_1[] = {
@@ -2094,61 +2155,61 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
   eof = lexer->eof(lexer);
   switch (state) {
     case 0:
-      if (eof) ADVANCE(67);
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '"', 165,
-        '#', 108,
-        '%', 56,
-        '(', 145,
-        ')', 102,
-        '*', 161,
-        ',', 70,
-        '-', 741,
-        '/', 737,
-        ':', 103,
-        '<', 740,
-        '=', 80,
-        '?', 142,
-        'D', 163,
-        'E', 151,
-        'F', 329,
-        'H', 348,
-        'L', 153,
-        'M', 157,
-        'P', 159,
-        'R', 227,
-        'S', 148,
-        'T', 147,
-        '[', 139,
-        ']', 140,
-        'b', 143,
-        'c', 246,
-        'e', 384,
-        'f', 253,
-        'l', 333,
-        'm', 299,
-        'o', 418,
-        'p', 247,
-        's', 275,
-        't', 396,
-        'u', 483,
-        '{', 77,
-        '}', 91,
+        '"', 168,
+        '#', 111,
+        '%', 58,
+        '(', 148,
+        ')', 105,
+        '*', 164,
+        ',', 73,
+        '-', 744,
+        '/', 740,
+        ':', 106,
+        '<', 743,
+        '=', 83,
+        '?', 145,
+        'D', 166,
+        'E', 154,
+        'F', 332,
+        'H', 351,
+        'L', 156,
+        'M', 160,
+        'P', 162,
+        'R', 230,
+        'S', 151,
+        'T', 150,
+        '[', 142,
+        ']', 143,
+        'b', 146,
+        'c', 249,
+        'e', 387,
+        'f', 256,
+        'l', 336,
+        'm', 302,
+        'o', 421,
+        'p', 250,
+        's', 278,
+        't', 399,
+        'u', 486,
+        '{', 80,
+        '}', 94,
+        0x17f, 749,
+        0x212a, 749,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(62);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          lookahead == ' ') SKIP(64);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(742);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead != 0) ADVANCE(745);
       END_STATE();
     case 1:
-      if (lookahead == '\n') ADVANCE(47);
-      if (lookahead == '"') ADVANCE(728);
-      if (lookahead == '\\') ADVANCE(59);
+      if (lookahead == '\n') ADVANCE(48);
+      if (lookahead == '"') ADVANCE(731);
+      if (lookahead == '\\') ADVANCE(61);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
@@ -2165,7 +2226,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 3:
       if (lookahead == '\n') ADVANCE(32);
       if (lookahead == '(') ADVANCE(4);
-      if (lookahead == ')') ADVANCE(730);
+      if (lookahead == ')') ADVANCE(733);
       if (lookahead == '*') ADVANCE(20);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
@@ -2182,24 +2243,24 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 5:
       if (lookahead == '\n') ADVANCE(32);
-      if (lookahead == '*') ADVANCE(40);
-      if (lookahead == '[') ADVANCE(33);
-      if (lookahead == ']') ADVANCE(730);
+      if (lookahead == '*') ADVANCE(41);
+      if (lookahead == '[') ADVANCE(34);
+      if (lookahead == ']') ADVANCE(733);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(5);
       END_STATE();
     case 6:
       ADVANCE_MAP(
-        '\n', 68,
+        '\n', 71,
         '"', 1,
-        '%', 57,
+        '%', 59,
         '(', 21,
-        ',', 70,
-        '/', 733,
-        '<', 736,
-        '[', 45,
-        '{', 77,
+        ',', 73,
+        '/', 736,
+        '<', 739,
+        '[', 46,
+        '{', 80,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(6);
@@ -2211,165 +2272,171 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(735);
+          lookahead != 0x212a) ADVANCE(738);
       END_STATE();
     case 7:
+      if (lookahead == '\n') ADVANCE(71);
       if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '%') ADVANCE(57);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(733);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '{') ADVANCE(77);
+      if (lookahead == '%') ADVANCE(59);
+      if (lookahead == '/') ADVANCE(740);
+      if (lookahead == '{') ADVANCE(80);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(7);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 8:
-      if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '%') ADVANCE(57);
-      if (lookahead == '/') ADVANCE(737);
-      if (lookahead == '{') ADVANCE(77);
-      if (lookahead == '}') ADVANCE(91);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(8);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(742);
+          lookahead != 0x212a) ADVANCE(745);
+      END_STATE();
+    case 8:
+      ADVANCE_MAP(
+        '\n', 71,
+        '"', 1,
+        '/', 746,
+        'b', 660,
+        'c', 549,
+        'f', 553,
+        'm', 587,
+        's', 568,
+        't', 661,
+        '{', 80,
+        '}', 94,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(8);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      if (lookahead != 0 &&
+          lookahead != '%') ADVANCE(749);
       END_STATE();
     case 9:
       if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '(') ADVANCE(101);
-      if (lookahead == '/') ADVANCE(722);
-      if (lookahead == '[') ADVANCE(139);
-      if (lookahead == '{') ADVANCE(77);
+      if (lookahead == '%') ADVANCE(59);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(736);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '{') ADVANCE(80);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(9);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(727);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 10:
-      ADVANCE_MAP(
-        '#', 160,
-        '(', 101,
-        ')', 102,
-        '*', 161,
-        ',', 70,
-        '/', 31,
-        'D', 162,
-        'E', 150,
-        'L', 152,
-        'M', 156,
-        'P', 158,
-        'S', 149,
-        'T', 146,
-        'c', 523,
-        'p', 515,
-        '{', 77,
-        '}', 91,
-      );
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '(') ADVANCE(104);
+      if (lookahead == '/') ADVANCE(725);
+      if (lookahead == '[') ADVANCE(142);
+      if (lookahead == '{') ADVANCE(80);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(10);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(730);
       END_STATE();
     case 11:
       ADVANCE_MAP(
-        '%', 56,
-        '(', 101,
-        ')', 102,
+        '#', 163,
+        '(', 104,
+        ')', 105,
+        '*', 164,
+        ',', 73,
         '/', 31,
-        'b', 144,
-        'o', 422,
-        'p', 434,
-        't', 399,
-        'c', 484,
-        'f', 484,
-        's', 484,
-        'u', 484,
+        'D', 165,
+        'E', 153,
+        'L', 155,
+        'M', 159,
+        'P', 161,
+        'S', 152,
+        'T', 149,
+        'c', 526,
+        'p', 518,
+        '{', 80,
+        '}', 94,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(11);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 12:
-      if (lookahead == '%') ADVANCE(56);
-      if (lookahead == ')') ADVANCE(102);
-      if (lookahead == '/') ADVANCE(31);
-      if (lookahead == '{') ADVANCE(77);
-      if (lookahead == '}') ADVANCE(91);
+      ADVANCE_MAP(
+        '%', 58,
+        '(', 104,
+        ')', 105,
+        '/', 31,
+        'b', 147,
+        'o', 425,
+        'p', 437,
+        't', 402,
+        'c', 487,
+        'f', 487,
+        's', 487,
+        'u', 487,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(12);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 13:
-      if (lookahead == '%') ADVANCE(56);
+      if (lookahead == '%') ADVANCE(58);
+      if (lookahead == ')') ADVANCE(105);
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'R') ADVANCE(227);
-      if (lookahead == '}') ADVANCE(91);
+      if (lookahead == '{') ADVANCE(80);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(13);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 14:
-      ADVANCE_MAP(
-        '%', 55,
-        '(', 101,
-        ')', 102,
-        '/', 31,
-        'b', 488,
-        'o', 502,
-        'p', 504,
-        't', 501,
-        'c', 506,
-        'f', 506,
-        's', 506,
-        'u', 506,
-      );
+      if (lookahead == '%') ADVANCE(58);
+      if (lookahead == '/') ADVANCE(31);
+      if (lookahead == 'R') ADVANCE(230);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(14);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 15:
       ADVANCE_MAP(
         '%', 57,
-        '(', 145,
+        '(', 104,
+        ')', 105,
         '/', 31,
-        'b', 657,
-        'c', 546,
-        'f', 550,
-        'm', 584,
-        's', 565,
-        't', 658,
+        'b', 491,
+        'o', 505,
+        'p', 507,
+        't', 504,
+        'c', 509,
+        'f', 509,
+        's', 509,
+        'u', 509,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(16);
+          lookahead == ' ') SKIP(15);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 16:
       ADVANCE_MAP(
-        '%', 57,
+        '%', 59,
+        '(', 18,
         '/', 31,
-        'b', 657,
-        'c', 546,
-        'f', 550,
-        'm', 584,
-        's', 565,
-        't', 658,
+        'b', 660,
+        'c', 549,
+        'f', 553,
+        'm', 587,
+        's', 568,
+        't', 661,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(16);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 17:
       if (lookahead == '(') ADVANCE(26);
@@ -2381,7 +2448,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 18:
       if (lookahead == '(') ADVANCE(19);
-      if (lookahead == ')') ADVANCE(109);
+      if (lookahead == ')') ADVANCE(112);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2397,8 +2464,8 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 20:
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(735);
-      if (lookahead == '/') ADVANCE(744);
+      if (lookahead == ')') ADVANCE(738);
+      if (lookahead == '/') ADVANCE(751);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2406,7 +2473,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 21:
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(735);
+      if (lookahead == ')') ADVANCE(738);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2415,7 +2482,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 22:
       if (lookahead == '(') ADVANCE(25);
       if (lookahead == ')') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(745);
+      if (lookahead == '/') ADVANCE(752);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2432,7 +2499,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 24:
       if (lookahead == '(') ADVANCE(29);
       if (lookahead == ')') ADVANCE(23);
-      if (lookahead == '/') ADVANCE(746);
+      if (lookahead == '/') ADVANCE(753);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2466,7 +2533,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 28:
       if (lookahead == ')') ADVANCE(25);
-      if (lookahead == '/') ADVANCE(747);
+      if (lookahead == '/') ADVANCE(754);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
@@ -2484,7 +2551,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(29);
       END_STATE();
     case 30:
-      if (lookahead == '*') ADVANCE(739);
+      if (lookahead == '*') ADVANCE(742);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(30);
@@ -2495,138 +2562,152 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(738);
+          lookahead != 0x212a) ADVANCE(741);
       END_STATE();
     case 31:
       if (lookahead == '*') ADVANCE(32);
-      if (lookahead == '/') ADVANCE(757);
+      if (lookahead == '/') ADVANCE(764);
       END_STATE();
     case 32:
-      if (lookahead == '*') ADVANCE(34);
+      if (lookahead == '*') ADVANCE(35);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(32);
       END_STATE();
     case 33:
-      if (lookahead == '*') ADVANCE(41);
+      if (lookahead == '*') ADVANCE(748);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(33);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(747);
+      END_STATE();
+    case 34:
+      if (lookahead == '*') ADVANCE(42);
       if (lookahead == ']') ADVANCE(5);
       if (lookahead == '\n' ||
           lookahead == '[') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(33);
-      END_STATE();
-    case 34:
-      if (lookahead == '/') ADVANCE(743);
+          lookahead != 0x212a) ADVANCE(34);
       END_STATE();
     case 35:
-      if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'c') ADVANCE(667);
-      if (lookahead == 'e') ADVANCE(647);
-      if (lookahead == 'f') ADVANCE(612);
-      if (lookahead == 'l') ADVANCE(616);
-      if (lookahead == '}') ADVANCE(91);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(35);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+      if (lookahead == '/') ADVANCE(750);
       END_STATE();
     case 36:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'f') ADVANCE(614);
-      if (lookahead == 'p') ADVANCE(555);
-      if (lookahead == '}') ADVANCE(91);
+      if (lookahead == 'c') ADVANCE(670);
+      if (lookahead == 'e') ADVANCE(650);
+      if (lookahead == 'f') ADVANCE(615);
+      if (lookahead == 'l') ADVANCE(619);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(36);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 37:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == 'm') ADVANCE(584);
+      if (lookahead == 'f') ADVANCE(617);
+      if (lookahead == 'p') ADVANCE(558);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(37);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 38:
       if (lookahead == '/') ADVANCE(31);
-      if (lookahead == '}') ADVANCE(91);
+      if (lookahead == 'm') ADVANCE(587);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(38);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 39:
       if (lookahead == '/') ADVANCE(31);
+      if (lookahead == '}') ADVANCE(94);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(39);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 40:
+      if (lookahead == '/') ADVANCE(31);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(40);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(164);
+          lookahead == '~') ADVANCE(167);
       END_STATE();
-    case 40:
-      if (lookahead == '/') ADVANCE(748);
-      if (lookahead == '[') ADVANCE(49);
-      if (lookahead == ']') ADVANCE(735);
+    case 41:
+      if (lookahead == '/') ADVANCE(755);
+      if (lookahead == '[') ADVANCE(50);
+      if (lookahead == ']') ADVANCE(738);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(45);
+          lookahead != 0x212a) ADVANCE(46);
       END_STATE();
-    case 41:
-      if (lookahead == '/') ADVANCE(749);
-      if (lookahead == ']') ADVANCE(45);
+    case 42:
+      if (lookahead == '/') ADVANCE(756);
+      if (lookahead == ']') ADVANCE(46);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(49);
+          lookahead != 0x212a) ADVANCE(50);
       END_STATE();
-    case 42:
-      if (lookahead == '/') ADVANCE(510);
+    case 43:
+      if (lookahead == '/') ADVANCE(513);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(42);
+          lookahead == ' ') SKIP(43);
       if (lookahead != 0 &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(514);
-      END_STATE();
-    case 43:
-      if (lookahead == '=') ADVANCE(141);
+          lookahead != 0x212a) ADVANCE(517);
       END_STATE();
     case 44:
-      if (lookahead == '>') ADVANCE(98);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (lookahead == '=') ADVANCE(144);
       END_STATE();
     case 45:
-      if (lookahead == '[') ADVANCE(49);
-      if (lookahead == ']') ADVANCE(735);
+      if (lookahead == '>') ADVANCE(101);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      END_STATE();
+    case 46:
+      if (lookahead == '[') ADVANCE(50);
+      if (lookahead == ']') ADVANCE(738);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(45);
-      END_STATE();
-    case 46:
-      if (lookahead == '\\') ADVANCE(58);
-      if (lookahead == '\t' ||
-          lookahead == ' ') ADVANCE(46);
-      if (lookahead == ']' ||
-          lookahead == '}') ADVANCE(1);
-      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(48);
+          lookahead != 0x212a) ADVANCE(46);
       END_STATE();
     case 47:
-      if (lookahead == '\\') ADVANCE(58);
+      if (lookahead == '\\') ADVANCE(60);
       if (lookahead == '\t' ||
-          lookahead == ' ') ADVANCE(46);
-      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(48);
+          lookahead == ' ') ADVANCE(47);
+      if (lookahead == ']' ||
+          lookahead == '}') ADVANCE(1);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(49);
+      END_STATE();
+    case 48:
+      if (lookahead == '\\') ADVANCE(60);
+      if (lookahead == '\t' ||
+          lookahead == ' ') ADVANCE(47);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(49);
       if (lookahead != 0 &&
           lookahead != '"' &&
           lookahead != '%' &&
@@ -2634,87 +2715,93 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 48:
-      if (lookahead == '\\') ADVANCE(58);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(48);
-      END_STATE();
     case 49:
-      if (lookahead == ']') ADVANCE(45);
+      if (lookahead == '\\') ADVANCE(60);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(49);
+      END_STATE();
+    case 50:
+      if (lookahead == ']') ADVANCE(46);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(49);
+          lookahead != 0x212a) ADVANCE(50);
       END_STATE();
-    case 50:
-      if (lookahead == ']') ADVANCE(111);
+    case 51:
+      if (lookahead == ']') ADVANCE(114);
       if (lookahead == ',' ||
           ('0' <= lookahead && lookahead <= '9') ||
           lookahead == '<' ||
           lookahead == '=' ||
-          lookahead == '?') ADVANCE(50);
-      END_STATE();
-    case 51:
-      if (lookahead == '{') ADVANCE(52);
-      if (lookahead == '}') ADVANCE(110);
-      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(51);
+          lookahead == '?') ADVANCE(51);
       END_STATE();
     case 52:
-      if (lookahead == '}') ADVANCE(51);
+      if (lookahead == '{') ADVANCE(53);
+      if (lookahead == '}') ADVANCE(113);
       if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(52);
       END_STATE();
     case 53:
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+      if (lookahead == '}') ADVANCE(52);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(53);
       END_STATE();
     case 54:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(54);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
       END_STATE();
     case 55:
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(508);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(55);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(749);
       END_STATE();
     case 56:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(487);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
       END_STATE();
     case 57:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(509);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(511);
       END_STATE();
     case 58:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(490);
+      END_STATE();
+    case 59:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(512);
+      END_STATE();
+    case 60:
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 59:
+    case 61:
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 60:
-      if (eof) ADVANCE(67);
+    case 62:
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '\n', 68,
+        '\n', 71,
         '"', 1,
-        '%', 56,
+        '%', 58,
         '(', 21,
-        ',', 70,
-        '/', 733,
-        '<', 736,
-        'E', 174,
-        'F', 194,
-        'R', 176,
-        'S', 213,
-        '[', 45,
-        '{', 77,
+        ',', 73,
+        '/', 736,
+        '<', 739,
+        'E', 177,
+        'F', 197,
+        'R', 179,
+        'S', 216,
+        '[', 46,
+        '{', 80,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(60);
+          lookahead == ' ') SKIP(62);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
       if (lookahead != 0 &&
           lookahead != '(' &&
           lookahead != ')' &&
@@ -2723,207 +2810,226 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(735);
-      END_STATE();
-    case 61:
-      if (eof) ADVANCE(67);
-      ADVANCE_MAP(
-        '\n', 68,
-        '%', 56,
-        ',', 70,
-        '/', 31,
-        'E', 225,
-        'F', 329,
-        'R', 227,
-        'S', 448,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(61);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 62:
-      if (eof) ADVANCE(67);
-      ADVANCE_MAP(
-        '"', 165,
-        '#', 160,
-        '%', 56,
-        '(', 101,
-        ')', 102,
-        '*', 161,
-        ',', 70,
-        '-', 741,
-        '/', 737,
-        ':', 103,
-        '<', 740,
-        '=', 80,
-        '?', 142,
-        'D', 163,
-        'E', 151,
-        'F', 329,
-        'H', 348,
-        'L', 153,
-        'M', 157,
-        'P', 159,
-        'R', 227,
-        'S', 148,
-        'T', 147,
-        '[', 139,
-        ']', 140,
-        'b', 143,
-        'c', 246,
-        'e', 384,
-        'f', 253,
-        'l', 333,
-        'm', 299,
-        'o', 418,
-        'p', 247,
-        's', 275,
-        't', 396,
-        'u', 483,
-        '{', 77,
-        '}', 91,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(62);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(742);
+          lookahead != 0x212a) ADVANCE(738);
       END_STATE();
     case 63:
-      if (eof) ADVANCE(67);
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '"', 165,
-        '%', 57,
-        '(', 101,
-        ')', 102,
-        ',', 70,
-        '/', 722,
-        '<', 725,
-        '=', 80,
-        '[', 139,
-        ']', 140,
-        '{', 77,
-        '}', 91,
+        '\n', 71,
+        '%', 58,
+        ',', 73,
+        '/', 31,
+        'E', 228,
+        'F', 332,
+        'R', 230,
+        'S', 451,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(63);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(727);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 64:
-      if (eof) ADVANCE(67);
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '#', 108,
-        '%', 56,
-        '(', 101,
-        ')', 102,
-        '*', 161,
-        ',', 70,
-        '-', 44,
-        '/', 31,
-        ':', 103,
-        '<', 43,
-        '=', 80,
-        '?', 142,
-        'E', 225,
-        'F', 329,
-        'H', 348,
-        'R', 227,
-        'S', 448,
-        '[', 139,
-        ']', 140,
-        'b', 144,
-        'o', 422,
-        'p', 434,
+        '"', 168,
+        '#', 163,
+        '%', 58,
+        '(', 104,
+        ')', 105,
+        '*', 164,
+        ',', 73,
+        '-', 744,
+        '/', 740,
+        ':', 106,
+        '<', 743,
+        '=', 83,
+        '?', 145,
+        'D', 166,
+        'E', 154,
+        'F', 332,
+        'H', 351,
+        'L', 156,
+        'M', 160,
+        'P', 162,
+        'R', 230,
+        'S', 151,
+        'T', 150,
+        '[', 142,
+        ']', 143,
+        'b', 146,
+        'c', 249,
+        'e', 387,
+        'f', 256,
+        'l', 336,
+        'm', 302,
+        'o', 421,
+        'p', 250,
+        's', 278,
         't', 399,
-        '{', 77,
-        '}', 91,
-        'c', 484,
-        'f', 484,
-        's', 484,
-        'u', 484,
+        'u', 486,
+        '{', 80,
+        '}', 94,
+        0x17f, 749,
+        0x212a, 749,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(65);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+          lookahead == ' ') SKIP(64);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead != 0) ADVANCE(745);
       END_STATE();
     case 65:
-      if (eof) ADVANCE(67);
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '%', 56,
-        '(', 101,
-        ')', 102,
-        '*', 161,
-        ',', 70,
-        '-', 44,
-        '/', 31,
-        ':', 103,
-        '<', 43,
-        '=', 80,
-        '?', 142,
-        'E', 225,
-        'F', 329,
-        'H', 348,
-        'R', 227,
-        'S', 448,
-        '[', 139,
-        ']', 140,
-        'b', 144,
-        'o', 422,
-        'p', 434,
-        't', 399,
-        '{', 77,
-        '}', 91,
-        'c', 484,
-        'f', 484,
-        's', 484,
-        'u', 484,
+        '"', 168,
+        '%', 59,
+        '(', 104,
+        ')', 105,
+        ',', 73,
+        '/', 725,
+        '<', 728,
+        '=', 83,
+        '[', 142,
+        ']', 143,
+        '{', 80,
+        '}', 94,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(65);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(730);
       END_STATE();
     case 66:
-      if (eof) ADVANCE(67);
+      if (eof) ADVANCE(70);
       ADVANCE_MAP(
-        '%', 56,
-        '(', 18,
-        ',', 70,
-        '-', 54,
+        '#', 111,
+        '%', 58,
+        '(', 104,
+        ')', 105,
+        '*', 164,
+        ',', 73,
+        '-', 45,
         '/', 31,
-        'E', 225,
-        'F', 329,
-        'R', 227,
-        'S', 448,
+        ':', 106,
+        '<', 44,
+        '=', 83,
+        '?', 145,
+        'E', 228,
+        'F', 332,
+        'H', 351,
+        'R', 230,
+        'S', 451,
+        '[', 142,
+        ']', 143,
+        'b', 147,
+        'o', 425,
+        'p', 437,
+        't', 402,
+        '{', 80,
+        '}', 94,
+        'c', 487,
+        'f', 487,
+        's', 487,
+        'u', 487,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(66);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
+          lookahead == ' ') SKIP(68);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 67:
-      ACCEPT_TOKEN(ts_builtin_sym_end);
+      if (eof) ADVANCE(70);
+      ADVANCE_MAP(
+        '%', 58,
+        '(', 148,
+        ',', 73,
+        '-', 56,
+        '/', 31,
+        'E', 228,
+        'F', 332,
+        'R', 230,
+        'S', 451,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(69);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 68:
-      ACCEPT_TOKEN(anon_sym_LF);
-      if (lookahead == '\n') ADVANCE(68);
+      if (eof) ADVANCE(70);
+      ADVANCE_MAP(
+        '%', 58,
+        '(', 104,
+        ')', 105,
+        '*', 164,
+        ',', 73,
+        '-', 45,
+        '/', 31,
+        ':', 106,
+        '<', 44,
+        '=', 83,
+        '?', 145,
+        'E', 228,
+        'F', 332,
+        'H', 351,
+        'R', 230,
+        'S', 451,
+        '[', 142,
+        ']', 143,
+        'b', 147,
+        'o', 425,
+        'p', 437,
+        't', 402,
+        '{', 80,
+        '}', 94,
+        'c', 487,
+        'f', 487,
+        's', 487,
+        'u', 487,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(68);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 69:
+      if (eof) ADVANCE(70);
+      ADVANCE_MAP(
+        '%', 58,
+        ',', 73,
+        '-', 56,
+        '/', 31,
+        'E', 228,
+        'F', 332,
+        'R', 230,
+        'S', 451,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(69);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 70:
+      ACCEPT_TOKEN(ts_builtin_sym_end);
+      END_STATE();
+    case 71:
+      ACCEPT_TOKEN(anon_sym_LF);
+      if (lookahead == '\n') ADVANCE(71);
+      END_STATE();
+    case 72:
       ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -2931,50 +3037,50 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 70:
-      ACCEPT_TOKEN(anon_sym_COMMA);
-      END_STATE();
-    case 71:
-      ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 72:
-      ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 73:
-      ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+      ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
     case 74:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 75:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 76:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 77:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -2982,45 +3088,45 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 75:
-      ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 76:
-      ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 77:
-      ACCEPT_TOKEN(anon_sym_LBRACE);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 78:
-      ACCEPT_TOKEN(anon_sym_file_name_id);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 79:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 80:
+      ACCEPT_TOKEN(anon_sym_LBRACE);
+      END_STATE();
+    case 81:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 82:
       ACCEPT_TOKEN(anon_sym_file_name_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3028,124 +3134,124 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 80:
-      ACCEPT_TOKEN(anon_sym_EQ);
-      END_STATE();
-    case 81:
-      ACCEPT_TOKEN(anon_sym_function_name_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 82:
-      ACCEPT_TOKEN(anon_sym_function_name_id);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 83:
-      ACCEPT_TOKEN(anon_sym_line);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      ACCEPT_TOKEN(anon_sym_EQ);
       END_STATE();
     case 84:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 85:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 86:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 87:
       ACCEPT_TOKEN(anon_sym_line);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 85:
-      ACCEPT_TOKEN(anon_sym_end_line);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 86:
-      ACCEPT_TOKEN(anon_sym_end_line);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 87:
-      ACCEPT_TOKEN(anon_sym_column);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 88:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 89:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 90:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 91:
       ACCEPT_TOKEN(anon_sym_column);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 89:
-      ACCEPT_TOKEN(anon_sym_end_column);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 90:
-      ACCEPT_TOKEN(anon_sym_end_column);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 91:
-      ACCEPT_TOKEN(anon_sym_RBRACE);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 92:
-      ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 93:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 94:
+      ACCEPT_TOKEN(anon_sym_RBRACE);
+      END_STATE();
+    case 95:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 96:
       ACCEPT_TOKEN(anon_sym_StackFrames);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3153,37 +3259,37 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 94:
-      ACCEPT_TOKEN(anon_sym_file_location_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 95:
-      ACCEPT_TOKEN(anon_sym_file_location_id);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 96:
-      ACCEPT_TOKEN(anon_sym_parent_frame_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 97:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 98:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 99:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 100:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3191,140 +3297,140 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 98:
-      ACCEPT_TOKEN(anon_sym_DASH_GT);
-      END_STATE();
-    case 99:
-      ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 100:
-      ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 101:
-      ACCEPT_TOKEN(anon_sym_LPAREN);
+      ACCEPT_TOKEN(anon_sym_DASH_GT);
       END_STATE();
     case 102:
-      ACCEPT_TOKEN(anon_sym_RPAREN);
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 103:
-      ACCEPT_TOKEN(anon_sym_COLON);
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 104:
-      ACCEPT_TOKEN(anon_sym_constant);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      ACCEPT_TOKEN(anon_sym_LPAREN);
       END_STATE();
     case 105:
+      ACCEPT_TOKEN(anon_sym_RPAREN);
+      END_STATE();
+    case 106:
+      ACCEPT_TOKEN(anon_sym_COLON);
+      END_STATE();
+    case 107:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 108:
       ACCEPT_TOKEN(anon_sym_constant);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 106:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 107:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 108:
-      ACCEPT_TOKEN(anon_sym_POUND);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 109:
-      ACCEPT_TOKEN(sym__module_literal);
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 110:
-      ACCEPT_TOKEN(sym__module_array_shape);
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 111:
-      ACCEPT_TOKEN(sym__module_array_shape);
-      if (lookahead == '{') ADVANCE(51);
+      ACCEPT_TOKEN(anon_sym_POUND);
       END_STATE();
     case 112:
-      ACCEPT_TOKEN(anon_sym_b_LPAREN);
+      ACCEPT_TOKEN(sym__module_literal);
       END_STATE();
     case 113:
-      ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      ACCEPT_TOKEN(sym__module_array_shape);
       END_STATE();
     case 114:
+      ACCEPT_TOKEN(sym__module_array_shape);
+      if (lookahead == '{') ADVANCE(52);
+      END_STATE();
+    case 115:
+      ACCEPT_TOKEN(anon_sym_b_LPAREN);
+      END_STATE();
+    case 116:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 117:
       ACCEPT_TOKEN(anon_sym_metadata);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 115:
-      ACCEPT_TOKEN(anon_sym_calls);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 116:
-      ACCEPT_TOKEN(anon_sym_calls);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 117:
-      ACCEPT_TOKEN(anon_sym_to_apply);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 118:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 119:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 120:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 121:
       ACCEPT_TOKEN(anon_sym_to_apply);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3332,113 +3438,113 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 119:
-      ACCEPT_TOKEN(anon_sym_body);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 120:
-      ACCEPT_TOKEN(anon_sym_body);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 121:
-      ACCEPT_TOKEN(anon_sym_condition);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 122:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 123:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 124:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 125:
       ACCEPT_TOKEN(anon_sym_condition);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 123:
-      ACCEPT_TOKEN(anon_sym_select);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 124:
-      ACCEPT_TOKEN(anon_sym_select);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 125:
-      ACCEPT_TOKEN(anon_sym_scatter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 126:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 127:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 128:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 129:
       ACCEPT_TOKEN(anon_sym_scatter);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 127:
-      ACCEPT_TOKEN(anon_sym_branch_computations);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 128:
-      ACCEPT_TOKEN(anon_sym_branch_computations);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 129:
-      ACCEPT_TOKEN(anon_sym_called_computations);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 130:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 131:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 132:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 133:
       ACCEPT_TOKEN(anon_sym_called_computations);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3446,37 +3552,37 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 131:
-      ACCEPT_TOKEN(anon_sym_true_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 132:
-      ACCEPT_TOKEN(anon_sym_true_computation);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 133:
-      ACCEPT_TOKEN(anon_sym_false_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 134:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 135:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 136:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 137:
       ACCEPT_TOKEN(anon_sym_false_computation);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3484,42 +3590,42 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 135:
-      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 136:
-      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 137:
-      ACCEPT_TOKEN(sym_root);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 138:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 139:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 140:
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 141:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3527,51 +3633,51 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 139:
-      ACCEPT_TOKEN(anon_sym_LBRACK);
-      END_STATE();
-    case 140:
-      ACCEPT_TOKEN(anon_sym_RBRACK);
-      END_STATE();
-    case 141:
-      ACCEPT_TOKEN(anon_sym_LT_EQ);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 142:
-      ACCEPT_TOKEN(anon_sym_QMARK);
+      ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
     case 143:
-      ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(218);
-      if (lookahead == 'o') ADVANCE(286);
-      if (lookahead == 'r') ADVANCE(257);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
     case 144:
-      ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(219);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+      ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
     case 145:
-      ACCEPT_TOKEN(anon_sym_LPAREN2);
+      ACCEPT_TOKEN(anon_sym_QMARK);
       END_STATE();
     case 146:
-      ACCEPT_TOKEN(anon_sym_T);
+      ACCEPT_TOKEN(anon_sym_b);
+      if (lookahead == 'f') ADVANCE(221);
+      if (lookahead == 'o') ADVANCE(289);
+      if (lookahead == 'r') ADVANCE(260);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 147:
+      ACCEPT_TOKEN(anon_sym_b);
+      if (lookahead == 'f') ADVANCE(222);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 148:
+      ACCEPT_TOKEN(anon_sym_LPAREN2);
+      END_STATE();
+    case 149:
+      ACCEPT_TOKEN(anon_sym_T);
+      END_STATE();
+    case 150:
       ACCEPT_TOKEN(anon_sym_T);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3579,42 +3685,42 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 148:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(155);
-      if (lookahead == 't') ADVANCE(255);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 149:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(154);
-      END_STATE();
-    case 150:
-      ACCEPT_TOKEN(anon_sym_E);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 151:
-      ACCEPT_TOKEN(anon_sym_E);
-      if (lookahead == 'N') ADVANCE(230);
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(158);
+      if (lookahead == 't') ADVANCE(258);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 152:
-      ACCEPT_TOKEN(anon_sym_L);
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(157);
       END_STATE();
     case 153:
+      ACCEPT_TOKEN(anon_sym_E);
+      END_STATE();
+    case 154:
+      ACCEPT_TOKEN(anon_sym_E);
+      if (lookahead == 'N') ADVANCE(233);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 155:
+      ACCEPT_TOKEN(anon_sym_L);
+      END_STATE();
+    case 156:
       ACCEPT_TOKEN(anon_sym_L);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3622,25 +3728,25 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 154:
-      ACCEPT_TOKEN(anon_sym_SC);
-      END_STATE();
-    case 155:
-      ACCEPT_TOKEN(anon_sym_SC);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 156:
-      ACCEPT_TOKEN(anon_sym_M);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 157:
+      ACCEPT_TOKEN(anon_sym_SC);
+      END_STATE();
+    case 158:
+      ACCEPT_TOKEN(anon_sym_SC);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 159:
+      ACCEPT_TOKEN(anon_sym_M);
+      END_STATE();
+    case 160:
       ACCEPT_TOKEN(anon_sym_M);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3648,31 +3754,31 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 158:
-      ACCEPT_TOKEN(anon_sym_P);
-      END_STATE();
-    case 159:
-      ACCEPT_TOKEN(anon_sym_P);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 160:
-      ACCEPT_TOKEN(anon_sym_POUND2);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 161:
-      ACCEPT_TOKEN(anon_sym_STAR);
+      ACCEPT_TOKEN(anon_sym_P);
       END_STATE();
     case 162:
-      ACCEPT_TOKEN(anon_sym_D);
+      ACCEPT_TOKEN(anon_sym_P);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 163:
+      ACCEPT_TOKEN(anon_sym_POUND2);
+      END_STATE();
+    case 164:
+      ACCEPT_TOKEN(anon_sym_STAR);
+      END_STATE();
+    case 165:
+      ACCEPT_TOKEN(anon_sym_D);
+      END_STATE();
+    case 166:
       ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3680,407 +3786,377 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 164:
+    case 167:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(164);
+          lookahead == '~') ADVANCE(167);
       END_STATE();
-    case 165:
+    case 168:
       ACCEPT_TOKEN(anon_sym_DQUOTE);
-      if (lookahead == '\n') ADVANCE(47);
-      if (lookahead == '"') ADVANCE(728);
-      if (lookahead == '\\') ADVANCE(59);
+      if (lookahead == '\n') ADVANCE(48);
+      if (lookahead == '"') ADVANCE(731);
+      if (lookahead == '\\') ADVANCE(61);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 166:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(485);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(167);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      END_STATE();
-    case 167:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(485);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(167);
-      END_STATE();
-    case 168:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(168);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(170);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      END_STATE();
     case 169:
       ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '-') ADVANCE(488);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(169);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(170);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          lookahead == '_') ADVANCE(489);
       END_STATE();
     case 170:
       ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '-') ADVANCE(488);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(170);
       END_STATE();
     case 171:
       ACCEPT_TOKEN(sym_primitive_type);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(171);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(173);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       END_STATE();
     case 172:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'F') ADVANCE(208);
-      if (lookahead == '[') ADVANCE(45);
+      ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 173:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'L') ADVANCE(207);
-      if (lookahead == 'N') ADVANCE(182);
-      if (lookahead == '[') ADVANCE(45);
+      ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          lookahead == '_') ADVANCE(489);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(173);
       END_STATE();
     case 174:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'N') ADVANCE(179);
-      if (lookahead == '[') ADVANCE(45);
+      ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 175:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'N') ADVANCE(186);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'F') ADVANCE(211);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 176:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'O') ADVANCE(177);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'L') ADVANCE(210);
+      if (lookahead == 'N') ADVANCE(185);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 177:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'O') ADVANCE(180);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'N') ADVANCE(182);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 178:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'R') ADVANCE(181);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'N') ADVANCE(189);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 179:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'T') ADVANCE(178);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'O') ADVANCE(180);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 180:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'T') ADVANCE(137);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'O') ADVANCE(183);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 181:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == 'Y') ADVANCE(99);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'R') ADVANCE(184);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 182:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'a') ADVANCE(199);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'T') ADVANCE(181);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 183:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'a') ADVANCE(187);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'T') ADVANCE(140);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 184:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'a') ADVANCE(200);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == 'Y') ADVANCE(102);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 185:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'a') ADVANCE(215);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(202);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 186:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'a') ADVANCE(201);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(190);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 187:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'c') ADVANCE(197);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(203);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 188:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'c') ADVANCE(214);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(218);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 189:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'c') ADVANCE(185);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'a') ADVANCE(204);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 190:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'e') ADVANCE(173);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(200);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 191:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'e') ADVANCE(209);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(217);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 192:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'e') ADVANCE(210);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'c') ADVANCE(188);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 193:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(176);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 194:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == 'e') ADVANCE(212);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4088,476 +4164,495 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 194:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'i') ADVANCE(198);
-      if (lookahead == 'u') ADVANCE(202);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 195:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'i') ADVANCE(205);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(213);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 196:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'i') ADVANCE(206);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'e') ADVANCE(215);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 197:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'k') ADVANCE(172);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(201);
+      if (lookahead == 'u') ADVANCE(205);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 198:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'l') ADVANCE(190);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(208);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 199:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'm') ADVANCE(191);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'i') ADVANCE(209);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 200:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'm') ADVANCE(192);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'k') ADVANCE(175);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 201:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'm') ADVANCE(193);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'l') ADVANCE(193);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 202:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'n') ADVANCE(188);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(194);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 203:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'n') ADVANCE(175);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(195);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 204:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'n') ADVANCE(211);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'm') ADVANCE(196);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 205:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'o') ADVANCE(203);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(191);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 206:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'o') ADVANCE(204);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(178);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 207:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'o') ADVANCE(189);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'n') ADVANCE(214);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 208:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 'r') ADVANCE(184);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(206);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 209:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 's') ADVANCE(71);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(207);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 210:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 's') ADVANCE(92);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'o') ADVANCE(192);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 211:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 's') ADVANCE(75);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 'r') ADVANCE(187);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 212:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 's') ADVANCE(73);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(74);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 213:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 't') ADVANCE(183);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(95);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 214:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 't') ADVANCE(195);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(78);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 215:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if (lookahead == 't') ADVANCE(196);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 's') ADVANCE(76);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 216:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(186);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(216);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 217:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '-') ADVANCE(423);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(198);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 218:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(220);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if (lookahead == 't') ADVANCE(199);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 219:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(221);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(219);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 220:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(169);
+      if (lookahead == '-') ADVANCE(426);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          lookahead == '_') ADVANCE(489);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 221:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(171);
+      if (lookahead == '1') ADVANCE(223);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 222:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'F') ADVANCE(436);
+      if (lookahead == '1') ADVANCE(224);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 223:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'L') ADVANCE(403);
-      if (lookahead == 'N') ADVANCE(250);
+      if (lookahead == '6') ADVANCE(172);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 224:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'M') ADVANCE(398);
+      if (lookahead == '6') ADVANCE(174);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 225:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(230);
+      if (lookahead == 'F') ADVANCE(439);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 226:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(263);
+      if (lookahead == 'L') ADVANCE(406);
+      if (lookahead == 'N') ADVANCE(253);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 227:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(228);
+      if (lookahead == 'M') ADVANCE(401);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 228:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(233);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 229:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(266);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 230:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'O') ADVANCE(231);
       if (lookahead == '#' ||
@@ -4566,114 +4661,115 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 229:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'R') ADVANCE(232);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 230:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(229);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 231:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(138);
+      if (lookahead == 'O') ADVANCE(234);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 232:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'Y') ADVANCE(100);
+      if (lookahead == 'R') ADVANCE(235);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 233:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(276);
+      if (lookahead == 'T') ADVANCE(232);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 234:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(360);
+      if (lookahead == 'T') ADVANCE(141);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 235:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(327);
+      if (lookahead == 'Y') ADVANCE(103);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 236:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(249);
-      if (lookahead == 'k') ADVANCE(318);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 237:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(279);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 237:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(363);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 238:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(331);
+      if (lookahead == '_') ADVANCE(330);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 239:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(252);
+      if (lookahead == 'k') ADVANCE(321);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 240:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(282);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 241:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(334);
       if (lookahead == '#' ||
@@ -4681,27 +4777,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 240:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(395);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 241:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(335);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 242:
       ACCEPT_TOKEN(sym_name);
@@ -4711,198 +4787,115 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 243:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(283);
+      if (lookahead == '_') ADVANCE(398);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 244:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(284);
+      if (lookahead == '_') ADVANCE(338);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 245:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(285);
+      if (lookahead == '_') ADVANCE(340);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 246:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(359);
-      if (lookahead == 'o') ADVANCE(354);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (lookahead == '_') ADVANCE(286);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 247:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(429);
-      if (lookahead == 'r') ADVANCE(311);
+      if (lookahead == '_') ADVANCE(287);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 248:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(428);
+      if (lookahead == '_') ADVANCE(288);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 249:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(419);
+      if (lookahead == 'a') ADVANCE(362);
+      if (lookahead == 'o') ADVANCE(357);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(169);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       END_STATE();
     case 250:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(361);
+      if (lookahead == 'a') ADVANCE(432);
+      if (lookahead == 'r') ADVANCE(314);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 251:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(113);
+      if (lookahead == 'a') ADVANCE(431);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 252:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(427);
+      if (lookahead == 'a') ADVANCE(422);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 253:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(350);
-      if (lookahead == 'i') ADVANCE(356);
-      if (lookahead == 'u') ADVANCE(375);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      END_STATE();
-    case 254:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(455);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 255:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(273);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 256:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(368);
-      if (lookahead == 'e') ADVANCE(391);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 257:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(385);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 258:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(296);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 259:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(456);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 260:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(364);
       if (lookahead == '#' ||
@@ -4911,29 +4904,109 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 261:
+    case 254:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(393);
+      if (lookahead == 'a') ADVANCE(116);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
-    case 262:
+    case 255:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(365);
+      if (lookahead == 'a') ADVANCE(430);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 256:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(353);
+      if (lookahead == 'i') ADVANCE(359);
+      if (lookahead == 'u') ADVANCE(378);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(169);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      END_STATE();
+    case 257:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(458);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 258:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(276);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 259:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(371);
+      if (lookahead == 'e') ADVANCE(394);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 260:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(388);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 261:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(299);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 262:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(459);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 263:
       ACCEPT_TOKEN(sym_name);
@@ -4944,20 +5017,31 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 264:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(369);
+      if (lookahead == 'a') ADVANCE(396);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 265:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(368);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 265:
+    case 266:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(370);
       if (lookahead == '#' ||
@@ -4966,31 +5050,31 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 266:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(460);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 267:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(462);
+      if (lookahead == 'a') ADVANCE(372);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 268:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(373);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 269:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(463);
       if (lookahead == '#' ||
@@ -4999,18 +5083,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 269:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(464);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 270:
       ACCEPT_TOKEN(sym_name);
@@ -5021,7 +5094,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 271:
       ACCEPT_TOKEN(sym_name);
@@ -5032,240 +5105,240 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 272:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(449);
+      if (lookahead == 'a') ADVANCE(467);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 273:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(346);
+      if (lookahead == 'a') ADVANCE(468);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 274:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(328);
+      if (lookahead == 'a') ADVANCE(469);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 275:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(254);
-      if (lookahead == 'e') ADVANCE(358);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (lookahead == 'c') ADVANCE(452);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 276:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(401);
-      if (lookahead == 'l') ADVANCE(330);
+      if (lookahead == 'c') ADVANCE(349);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 277:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(266);
+      if (lookahead == 'c') ADVANCE(331);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 278:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(452);
+      if (lookahead == 'c') ADVANCE(257);
+      if (lookahead == 'e') ADVANCE(361);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(169);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          lookahead == '_') ADVANCE(489);
       END_STATE();
     case 279:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(400);
+      if (lookahead == 'c') ADVANCE(404);
+      if (lookahead == 'l') ADVANCE(333);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 280:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(450);
+      if (lookahead == 'c') ADVANCE(269);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 281:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(309);
+      if (lookahead == 'c') ADVANCE(455);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 282:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(267);
+      if (lookahead == 'c') ADVANCE(403);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 283:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(415);
+      if (lookahead == 'c') ADVANCE(453);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 284:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(416);
+      if (lookahead == 'c') ADVANCE(312);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 285:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(417);
+      if (lookahead == 'c') ADVANCE(270);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 286:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(481);
+      if (lookahead == 'c') ADVANCE(418);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 287:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(233);
+      if (lookahead == 'c') ADVANCE(419);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 288:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(169);
+      if (lookahead == 'c') ADVANCE(420);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 289:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(474);
+      if (lookahead == 'd') ADVANCE(484);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 290:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(79);
+      if (lookahead == 'd') ADVANCE(236);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 291:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(97);
+      if (lookahead == 'd') ADVANCE(172);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 292:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(95);
+      if (lookahead == 'd') ADVANCE(477);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 293:
       ACCEPT_TOKEN(sym_name);
@@ -5276,253 +5349,143 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 294:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(171);
+      if (lookahead == 'd') ADVANCE(100);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 295:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(345);
-      if (lookahead == 's') ADVANCE(459);
-      if (lookahead == 't') ADVANCE(430);
+      if (lookahead == 'd') ADVANCE(98);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 296:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(259);
+      if (lookahead == 'd') ADVANCE(85);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 297:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(314);
+      if (lookahead == 'd') ADVANCE(174);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 298:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(245);
+      if (lookahead == 'd') ADVANCE(348);
+      if (lookahead == 's') ADVANCE(462);
+      if (lookahead == 't') ADVANCE(433);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 299:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(453);
+      if (lookahead == 'd') ADVANCE(262);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 300:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(223);
+      if (lookahead == 'd') ADVANCE(317);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 301:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(169);
+      if (lookahead == 'd') ADVANCE(248);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 302:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(83);
+      if (lookahead == 'e') ADVANCE(456);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 303:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(438);
+      if (lookahead == 'e') ADVANCE(226);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 304:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(86);
+      if (lookahead == 'e') ADVANCE(172);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 305:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(69);
+      if (lookahead == 'e') ADVANCE(86);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 306:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(238);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 307:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(171);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 308:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(234);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 309:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(445);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 310:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(439);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 311:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(288);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 312:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(431);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 313:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(237);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 314:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(281);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 315:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(432);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 316:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(441);
       if (lookahead == '#' ||
@@ -5531,98 +5494,219 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 307:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(89);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 308:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(72);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 309:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(241);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 310:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(174);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 311:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(237);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 312:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(448);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 313:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(442);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 314:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(291);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 315:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(434);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 316:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(240);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 317:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(298);
-      if (lookahead == 's') ADVANCE(115);
+      if (lookahead == 'e') ADVANCE(284);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 318:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(376);
+      if (lookahead == 'e') ADVANCE(435);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 319:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(297);
+      if (lookahead == 'e') ADVANCE(444);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 320:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(294);
+      if (lookahead == 'e') ADVANCE(301);
+      if (lookahead == 's') ADVANCE(118);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 321:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(383);
+      if (lookahead == 'e') ADVANCE(379);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 322:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(280);
+      if (lookahead == 'e') ADVANCE(300);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 323:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(239);
+      if (lookahead == 'e') ADVANCE(297);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 324:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(458);
+      if (lookahead == 'e') ADVANCE(386);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 325:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(283);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
-    case 325:
+    case 326:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(242);
       if (lookahead == '#' ||
@@ -5631,131 +5715,87 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 326:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(243);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 327:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'f') ADVANCE(437);
+      if (lookahead == 'e') ADVANCE(461);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 328:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'h') ADVANCE(244);
+      if (lookahead == 'e') ADVANCE(245);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 329:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(349);
-      if (lookahead == 'u') ADVANCE(374);
+      if (lookahead == 'e') ADVANCE(246);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 330:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(386);
+      if (lookahead == 'f') ADVANCE(440);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 331:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(290);
+      if (lookahead == 'h') ADVANCE(247);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 332:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(408);
+      if (lookahead == 'i') ADVANCE(352);
+      if (lookahead == 'u') ADVANCE(377);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 333:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(388);
+      if (lookahead == 'i') ADVANCE(389);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 334:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(291);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 335:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(292);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 336:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(402);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 337:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(293);
       if (lookahead == '#' ||
@@ -5764,20 +5804,75 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 338:
+    case 335:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(404);
+      if (lookahead == 'i') ADVANCE(411);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 336:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(391);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 337:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(294);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 338:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(295);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 339:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(405);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 340:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(296);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 341:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(407);
       if (lookahead == '#' ||
@@ -5786,31 +5881,20 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 340:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(409);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 341:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(411);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 342:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(410);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 343:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(412);
       if (lookahead == '#' ||
@@ -5819,240 +5903,229 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 343:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(413);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 344:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(410);
+      if (lookahead == 'i') ADVANCE(414);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 345:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(461);
+      if (lookahead == 'i') ADVANCE(415);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 346:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(222);
+      if (lookahead == 'i') ADVANCE(416);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 347:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(321);
+      if (lookahead == 'i') ADVANCE(413);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 348:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(397);
+      if (lookahead == 'i') ADVANCE(464);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 349:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(300);
+      if (lookahead == 'k') ADVANCE(225);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 350:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(447);
+      if (lookahead == 'k') ADVANCE(324);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 351:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(317);
+      if (lookahead == 'l') ADVANCE(400);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 352:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(217);
+      if (lookahead == 'l') ADVANCE(303);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 353:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(482);
+      if (lookahead == 'l') ADVANCE(450);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 354:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(471);
-      if (lookahead == 'n') ADVANCE(295);
+      if (lookahead == 'l') ADVANCE(320);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 355:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(473);
+      if (lookahead == 'l') ADVANCE(220);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 356:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(308);
+      if (lookahead == 'l') ADVANCE(485);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 357:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(305);
+      if (lookahead == 'l') ADVANCE(474);
+      if (lookahead == 'n') ADVANCE(298);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 358:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(322);
+      if (lookahead == 'l') ADVANCE(476);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 359:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(351);
+      if (lookahead == 'l') ADVANCE(311);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 360:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(414);
-      if (lookahead == 'n') ADVANCE(260);
+      if (lookahead == 'l') ADVANCE(308);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 361:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(303);
+      if (lookahead == 'l') ADVANCE(325);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 362:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(420);
+      if (lookahead == 'l') ADVANCE(354);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 363:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(380);
+      if (lookahead == 'l') ADVANCE(417);
+      if (lookahead == 'n') ADVANCE(263);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 364:
       ACCEPT_TOKEN(sym_name);
@@ -6063,306 +6136,284 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 365:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(310);
+      if (lookahead == 'm') ADVANCE(423);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 366:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(377);
+      if (lookahead == 'm') ADVANCE(383);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 367:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(316);
+      if (lookahead == 'm') ADVANCE(309);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 368:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(324);
+      if (lookahead == 'm') ADVANCE(313);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 369:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(323);
+      if (lookahead == 'm') ADVANCE(380);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 370:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(325);
+      if (lookahead == 'm') ADVANCE(319);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 371:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(424);
+      if (lookahead == 'm') ADVANCE(327);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 372:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(425);
+      if (lookahead == 'm') ADVANCE(326);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 373:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(426);
+      if (lookahead == 'm') ADVANCE(328);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 374:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(272);
+      if (lookahead == 'm') ADVANCE(427);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 375:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(278);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 376:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(169);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 377:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(87);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 378:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(226);
+      if (lookahead == 'm') ADVANCE(428);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 379:
+    case 376:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(121);
+      if (lookahead == 'm') ADVANCE(429);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 377:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(275);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 378:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(281);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 379:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(172);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 380:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(90);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 381:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(132);
+      if (lookahead == 'n') ADVANCE(229);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 382:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(134);
+      if (lookahead == 'n') ADVANCE(124);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 383:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(171);
+      if (lookahead == 'n') ADVANCE(93);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 384:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(287);
+      if (lookahead == 'n') ADVANCE(135);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 385:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(274);
+      if (lookahead == 'n') ADVANCE(137);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 386:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(304);
+      if (lookahead == 'n') ADVANCE(174);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 387:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(440);
+      if (lookahead == 'n') ADVANCE(290);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 388:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(302);
+      if (lookahead == 'n') ADVANCE(277);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 389:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(240);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 390:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(442);
+      if (lookahead == 'n') ADVANCE(307);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 391:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(454);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 392:
+    case 390:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(443);
       if (lookahead == '#' ||
@@ -6371,186 +6422,164 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 391:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(305);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 392:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(243);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 393:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(451);
+      if (lookahead == 'n') ADVANCE(445);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 394:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(241);
+      if (lookahead == 'n') ADVANCE(457);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 395:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(265);
+      if (lookahead == 'n') ADVANCE(446);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 396:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(236);
-      if (lookahead == 'r') ADVANCE(475);
+      if (lookahead == 'n') ADVANCE(454);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 397:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(224);
+      if (lookahead == 'n') ADVANCE(244);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 398:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(289);
+      if (lookahead == 'n') ADVANCE(268);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 399:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(347);
+      if (lookahead == 'o') ADVANCE(239);
+      if (lookahead == 'r') ADVANCE(478);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 400:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(362);
+      if (lookahead == 'o') ADVANCE(227);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 401:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(355);
+      if (lookahead == 'o') ADVANCE(292);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 402:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(378);
+      if (lookahead == 'o') ADVANCE(350);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 403:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(277);
+      if (lookahead == 'o') ADVANCE(365);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 404:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(387);
+      if (lookahead == 'o') ADVANCE(358);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 405:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(352);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 406:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(433);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 407:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(394);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 408:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(389);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 409:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(381);
       if (lookahead == '#' ||
@@ -6559,31 +6588,20 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 410:
+    case 406:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(379);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 411:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(382);
+      if (lookahead == 'o') ADVANCE(280);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 412:
+    case 407:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(390);
       if (lookahead == '#' ||
@@ -6592,548 +6610,493 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 413:
+    case 408:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(355);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 409:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(436);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 410:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(397);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 411:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(392);
       if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 412:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(384);
+      if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 413:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(382);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 414:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(282);
+      if (lookahead == 'o') ADVANCE(385);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 415:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(371);
+      if (lookahead == 'o') ADVANCE(393);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 416:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(372);
+      if (lookahead == 'o') ADVANCE(395);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 417:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(373);
+      if (lookahead == 'o') ADVANCE(285);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 418:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(248);
+      if (lookahead == 'o') ADVANCE(374);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 419:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(421);
+      if (lookahead == 'o') ADVANCE(375);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 420:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(472);
+      if (lookahead == 'o') ADVANCE(376);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 421:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(353);
+      if (lookahead == 'p') ADVANCE(251);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 422:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(252);
+      if (lookahead == 'p') ADVANCE(424);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 423:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(435);
+      if (lookahead == 'p') ADVANCE(475);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 424:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(478);
+      if (lookahead == 'p') ADVANCE(356);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 425:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(479);
+      if (lookahead == 'p') ADVANCE(255);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 426:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(480);
+      if (lookahead == 'p') ADVANCE(438);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 427:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(477);
+      if (lookahead == 'p') ADVANCE(481);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 428:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(476);
+      if (lookahead == 'p') ADVANCE(482);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 429:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(256);
+      if (lookahead == 'p') ADVANCE(483);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 430:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(405);
+      if (lookahead == 'q') ADVANCE(480);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 431:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(125);
+      if (lookahead == 'q') ADVANCE(479);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 432:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(106);
+      if (lookahead == 'r') ADVANCE(259);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 433:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(444);
+      if (lookahead == 'r') ADVANCE(408);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 434:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(320);
+      if (lookahead == 'r') ADVANCE(128);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 435:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(319);
+      if (lookahead == 'r') ADVANCE(109);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 436:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(262);
+      if (lookahead == 'r') ADVANCE(447);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 437:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(264);
+      if (lookahead == 'r') ADVANCE(323);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 438:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(72);
+      if (lookahead == 'r') ADVANCE(322);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 439:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(93);
+      if (lookahead == 'r') ADVANCE(265);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 440:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(76);
+      if (lookahead == 'r') ADVANCE(267);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 441:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(74);
+      if (lookahead == 's') ADVANCE(75);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 442:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(128);
+      if (lookahead == 's') ADVANCE(96);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 443:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(130);
+      if (lookahead == 's') ADVANCE(79);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 444:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(135);
+      if (lookahead == 's') ADVANCE(77);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 445:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(446);
+      if (lookahead == 's') ADVANCE(131);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 446:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(406);
+      if (lookahead == 's') ADVANCE(133);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 447:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(326);
+      if (lookahead == 's') ADVANCE(138);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 448:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(255);
+      if (lookahead == 's') ADVANCE(449);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 449:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(336);
+      if (lookahead == 's') ADVANCE(409);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 450:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(123);
+      if (lookahead == 's') ADVANCE(329);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 451:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(104);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 452:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(332);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 453:
-      ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(258);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 454:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(235);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 455:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(457);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 456:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(251);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 457:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(312);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 458:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(315);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 459:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(261);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 460:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(338);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
-    case 461:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(344);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 462:
+    case 452:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(339);
       if (lookahead == '#' ||
@@ -7142,20 +7105,119 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 453:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(126);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 454:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(107);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 455:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(335);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 456:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(261);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 457:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(238);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 458:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(460);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 459:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(254);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 460:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 461:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(318);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 462:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(264);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 463:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(340);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 464:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(341);
       if (lookahead == '#' ||
@@ -7164,7 +7226,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 464:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(347);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 465:
       ACCEPT_TOKEN(sym_name);
@@ -7175,7 +7248,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 466:
       ACCEPT_TOKEN(sym_name);
@@ -7186,40 +7259,40 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 467:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(268);
+      if (lookahead == 't') ADVANCE(344);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 468:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(269);
+      if (lookahead == 't') ADVANCE(345);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 469:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(270);
+      if (lookahead == 't') ADVANCE(346);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 470:
       ACCEPT_TOKEN(sym_name);
@@ -7230,108 +7303,53 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 471:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(366);
+      if (lookahead == 't') ADVANCE(272);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 472:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(467);
+      if (lookahead == 't') ADVANCE(273);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 473:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(363);
+      if (lookahead == 't') ADVANCE(274);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 474:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(357);
+      if (lookahead == 'u') ADVANCE(369);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 475:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(313);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 476:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(301);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
-      END_STATE();
-    case 477:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(307);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 478:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(468);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 479:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(469);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 480:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'u') ADVANCE(470);
       if (lookahead == '#' ||
@@ -7340,61 +7358,149 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 476:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(366);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 477:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(360);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 478:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(316);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 479:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(304);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
+      END_STATE();
+    case 480:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(310);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 481:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(119);
+      if (lookahead == 'u') ADVANCE(471);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 482:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(118);
+      if (lookahead == 'u') ADVANCE(472);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 483:
       ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(166);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+      if (lookahead == 'u') ADVANCE(473);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 484:
       ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(168);
+      if (lookahead == 'y') ADVANCE(122);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
     case 485:
       ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(121);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 486:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(169);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(486);
+          lookahead == '_') ADVANCE(489);
+      END_STATE();
+    case 487:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(171);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
+      END_STATE();
+    case 488:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(489);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(485);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(488);
       END_STATE();
-    case 486:
+    case 489:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -7402,598 +7508,578 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(486);
-      END_STATE();
-    case 487:
-      ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(487);
-      END_STATE();
-    case 488:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '(') ADVANCE(112);
-      if (lookahead == 'f') ADVANCE(489);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
-      END_STATE();
-    case 489:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '1') ADVANCE(490);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(489);
       END_STATE();
     case 490:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '6') ADVANCE(493);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(490);
       END_STATE();
     case 491:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(50);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(491);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(492);
+      if (lookahead == '(') ADVANCE(115);
+      if (lookahead == 'f') ADVANCE(492);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(507);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 492:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(50);
+      if (lookahead == '1') ADVANCE(493);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(507);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(492);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 493:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(50);
+      if (lookahead == '6') ADVANCE(496);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 494:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'a') ADVANCE(503);
+      if (lookahead == '[') ADVANCE(51);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(494);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(495);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          lookahead == '_') ADVANCE(510);
       END_STATE();
     case 495:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'd') ADVANCE(493);
+      if (lookahead == '[') ADVANCE(51);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          lookahead == '_') ADVANCE(510);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(495);
       END_STATE();
     case 496:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(495);
+      if (lookahead == '[') ADVANCE(51);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 497:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(493);
+      if (lookahead == 'a') ADVANCE(506);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 498:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(500);
+      if (lookahead == 'd') ADVANCE(496);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 499:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'k') ADVANCE(498);
+      if (lookahead == 'e') ADVANCE(498);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 500:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'n') ADVANCE(493);
+      if (lookahead == 'e') ADVANCE(496);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 501:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'o') ADVANCE(499);
+      if (lookahead == 'e') ADVANCE(503);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 502:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'p') ADVANCE(494);
+      if (lookahead == 'k') ADVANCE(501);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 503:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'q') ADVANCE(505);
+      if (lookahead == 'n') ADVANCE(496);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 504:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'r') ADVANCE(496);
+      if (lookahead == 'o') ADVANCE(502);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 505:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'u') ADVANCE(497);
+      if (lookahead == 'p') ADVANCE(497);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
     case 506:
       ACCEPT_TOKEN(sym__operand_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(491);
+      if (lookahead == 'q') ADVANCE(508);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
+      END_STATE();
+    case 507:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'r') ADVANCE(499);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
+      END_STATE();
+    case 508:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'u') ADVANCE(500);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
+      END_STATE();
+    case 509:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(494);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
-    case 507:
+    case 510:
       ACCEPT_TOKEN(sym__operand_name);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(507);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(510);
       END_STATE();
-    case 508:
+    case 511:
       ACCEPT_TOKEN(sym__operand_name);
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(508);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(511);
       END_STATE();
-    case 509:
+    case 512:
       ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(509);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(512);
       END_STATE();
-    case 510:
+    case 513:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(511);
-      if (lookahead == '/') ADVANCE(513);
+      if (lookahead == '*') ADVANCE(514);
+      if (lookahead == '/') ADVANCE(516);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(514);
+          lookahead != 0x212a) ADVANCE(517);
       END_STATE();
-    case 511:
+    case 514:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(512);
+      if (lookahead == '*') ADVANCE(515);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == ',') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(511);
+          lookahead != 0x212a) ADVANCE(514);
       END_STATE();
-    case 512:
+    case 515:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '/') ADVANCE(514);
+      if (lookahead == '/') ADVANCE(517);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(514);
+          lookahead != 0x212a) ADVANCE(517);
       END_STATE();
-    case 513:
+    case 516:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
-          lookahead == ',') ADVANCE(757);
+          lookahead == ',') ADVANCE(764);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(513);
+          lookahead != 0x212a) ADVANCE(516);
       END_STATE();
-    case 514:
+    case 517:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(514);
+          lookahead != 0x212a) ADVANCE(517);
       END_STATE();
-    case 515:
+    case 518:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(528);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(533);
+      END_STATE();
+    case 519:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(523);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(533);
+      END_STATE();
+    case 520:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 'a') ADVANCE(525);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 516:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(520);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 517:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(522);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 518:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(524);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 519:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(528);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
-      END_STATE();
-    case 520:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(519);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 521:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(526);
+      if (lookahead == 'e') ADVANCE(527);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 522:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(527);
+      if (lookahead == 'e') ADVANCE(531);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 523:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(521);
+      if (lookahead == 'm') ADVANCE(522);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 524:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(107);
+      if (lookahead == 'n') ADVANCE(529);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 525:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(516);
+      if (lookahead == 'n') ADVANCE(530);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 526:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(529);
+      if (lookahead == 'o') ADVANCE(524);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 527:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(105);
+      if (lookahead == 'r') ADVANCE(110);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 528:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(518);
+      if (lookahead == 'r') ADVANCE(519);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 529:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(517);
+      if (lookahead == 's') ADVANCE(532);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 530:
       ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(108);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(530);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
       END_STATE();
     case 531:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(521);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
+      END_STATE();
+    case 532:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(520);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
+      END_STATE();
+    case 533:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(533);
+      END_STATE();
+    case 534:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-') ADVANCE(677);
+      if (lookahead == '-') ADVANCE(680);
       if (lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 532:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(568);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 533:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(601);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 534:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(564);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 535:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(607);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 536:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(547);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 537:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(627);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 538:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(651);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 539:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(609);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 540:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(611);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 541:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(613);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 542:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(655);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 543:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '_') ADVANCE(571);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 536:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(604);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 537:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(567);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 538:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(610);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 539:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 540:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(630);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 541:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(654);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 542:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(612);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 543:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(614);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 544:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(572);
+      if (lookahead == '_') ADVANCE(616);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 545:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(573);
+      if (lookahead == '_') ADVANCE(658);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 546:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(625);
-      if (lookahead == 'o') ADVANCE(639);
+      if (lookahead == '_') ADVANCE(574);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 547:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(676);
+      if (lookahead == '_') ADVANCE(575);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 548:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(114);
+      if (lookahead == '_') ADVANCE(576);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 549:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(581);
+      if (lookahead == 'a') ADVANCE(628);
+      if (lookahead == 'o') ADVANCE(642);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 550:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(619);
+      if (lookahead == 'a') ADVANCE(679);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 551:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(640);
+      if (lookahead == 'a') ADVANCE(117);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 552:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(696);
+      if (lookahead == 'a') ADVANCE(584);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 553:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(631);
+      if (lookahead == 'a') ADVANCE(622);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 554:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(643);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 555:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(699);
       if (lookahead == '-' ||
@@ -8001,19 +8087,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
-    case 555:
+    case 556:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(686);
+      if (lookahead == 'a') ADVANCE(634);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
-    case 556:
+    case 557:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(702);
       if (lookahead == '-' ||
@@ -8021,27 +8107,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 557:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(703);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 558:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(704);
+      if (lookahead == 'a') ADVANCE(689);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 559:
       ACCEPT_TOKEN(sym_key);
@@ -8051,9 +8127,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 560:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(706);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 561:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(707);
       if (lookahead == '-' ||
@@ -8061,172 +8147,182 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 561:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(634);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 562:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(635);
+      if (lookahead == 'a') ADVANCE(708);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 563:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(602);
+      if (lookahead == 'a') ADVANCE(710);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 564:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(659);
+      if (lookahead == 'a') ADVANCE(637);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 565:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(552);
-      if (lookahead == 'e') ADVANCE(622);
+      if (lookahead == 'a') ADVANCE(638);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 566:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(694);
+      if (lookahead == 'c') ADVANCE(605);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 567:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(588);
+      if (lookahead == 'c') ADVANCE(662);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 568:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(671);
-      if (lookahead == 'l') ADVANCE(617);
+      if (lookahead == 'c') ADVANCE(555);
+      if (lookahead == 'e') ADVANCE(625);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 569:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(706);
+      if (lookahead == 'c') ADVANCE(697);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 570:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(560);
+      if (lookahead == 'c') ADVANCE(591);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 571:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(672);
+      if (lookahead == 'c') ADVANCE(674);
+      if (lookahead == 'l') ADVANCE(620);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 572:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(673);
+      if (lookahead == 'c') ADVANCE(709);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 573:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(674);
+      if (lookahead == 'c') ADVANCE(563);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 574:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(718);
+      if (lookahead == 'c') ADVANCE(675);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 575:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(604);
-      if (lookahead == 't') ADVANCE(682);
+      if (lookahead == 'c') ADVANCE(676);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 576:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(78);
+      if (lookahead == 'c') ADVANCE(677);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 577:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(721);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 578:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(607);
+      if (lookahead == 't') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 579:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'd') ADVANCE(81);
       if (lookahead == '-' ||
@@ -8234,190 +8330,109 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 578:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(96);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 579:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(94);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 580:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(532);
+      if (lookahead == 'd') ADVANCE(84);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 581:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(554);
+      if (lookahead == 'd') ADVANCE(99);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 582:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(594);
+      if (lookahead == 'd') ADVANCE(97);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 583:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(545);
+      if (lookahead == 'd') ADVANCE(535);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 584:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(697);
+      if (lookahead == 'd') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 585:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(84);
+      if (lookahead == 'd') ADVANCE(597);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 586:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(85);
+      if (lookahead == 'd') ADVANCE(548);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 587:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(534);
+      if (lookahead == 'e') ADVANCE(700);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 588:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(691);
+      if (lookahead == 'e') ADVANCE(87);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 589:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(566);
+      if (lookahead == 'e') ADVANCE(88);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 590:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(683);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 591:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(583);
-      if (lookahead == 's') ADVANCE(116);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 592:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(582);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 593:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(538);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 594:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(567);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 595:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(535);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 596:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(537);
       if (lookahead == '-' ||
@@ -8425,27 +8440,88 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 591:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(694);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 592:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(569);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 593:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(686);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 594:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(586);
+      if (lookahead == 's') ADVANCE(119);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 595:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(585);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 596:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(541);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 597:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(649);
+      if (lookahead == 'e') ADVANCE(570);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 598:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(539);
+      if (lookahead == 'e') ADVANCE(538);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 599:
       ACCEPT_TOKEN(sym_key);
@@ -8455,9 +8531,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 600:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(652);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 601:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(542);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 602:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(543);
       if (lookahead == '-' ||
@@ -8465,59 +8561,59 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 601:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'f') ADVANCE(687);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 602:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'h') ADVANCE(544);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 603:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(660);
+      if (lookahead == 'e') ADVANCE(546);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 604:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(695);
+      if (lookahead == 'f') ADVANCE(690);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 605:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(661);
+      if (lookahead == 'h') ADVANCE(547);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 606:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(663);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 607:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(698);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 608:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(664);
       if (lookahead == '-' ||
@@ -8525,70 +8621,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 607:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(576);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 608:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(666);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 609:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(577);
+      if (lookahead == 'i') ADVANCE(667);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 610:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(668);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 611:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(578);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 612:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(626);
-      if (lookahead == 'u') ADVANCE(653);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 613:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(579);
       if (lookahead == '-' ||
@@ -8596,19 +8641,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
-    case 614:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(628);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 615:
+    case 611:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(669);
       if (lookahead == '-' ||
@@ -8616,129 +8651,180 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 612:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(580);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 613:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(671);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 614:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(581);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 615:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(629);
+      if (lookahead == 'u') ADVANCE(656);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 616:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(650);
+      if (lookahead == 'i') ADVANCE(582);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 617:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(652);
+      if (lookahead == 'i') ADVANCE(631);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 618:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(670);
+      if (lookahead == 'i') ADVANCE(672);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 619:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(693);
+      if (lookahead == 'i') ADVANCE(653);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 620:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(591);
+      if (lookahead == 'i') ADVANCE(655);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 621:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(531);
+      if (lookahead == 'i') ADVANCE(673);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 622:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(589);
+      if (lookahead == 'l') ADVANCE(696);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 623:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(719);
+      if (lookahead == 'l') ADVANCE(594);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 624:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(711);
+      if (lookahead == 'l') ADVANCE(534);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 625:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(620);
+      if (lookahead == 'l') ADVANCE(592);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 626:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(593);
+      if (lookahead == 'l') ADVANCE(722);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 627:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(665);
+      if (lookahead == 'l') ADVANCE(714);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 628:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(623);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 629:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'l') ADVANCE(596);
       if (lookahead == '-' ||
@@ -8746,57 +8832,47 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 629:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(713);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 630:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(675);
+      if (lookahead == 'l') ADVANCE(668);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 631:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(595);
+      if (lookahead == 'l') ADVANCE(599);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 632:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(644);
+      if (lookahead == 'l') ADVANCE(716);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 633:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(645);
+      if (lookahead == 'm') ADVANCE(678);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 634:
       ACCEPT_TOKEN(sym_key);
@@ -8806,331 +8882,321 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 635:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(599);
+      if (lookahead == 'm') ADVANCE(647);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 636:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(679);
+      if (lookahead == 'm') ADVANCE(648);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 637:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(680);
+      if (lookahead == 'm') ADVANCE(601);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 638:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(681);
+      if (lookahead == 'm') ADVANCE(602);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 639:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(575);
+      if (lookahead == 'm') ADVANCE(682);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 640:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(563);
+      if (lookahead == 'm') ADVANCE(683);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 641:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(122);
+      if (lookahead == 'm') ADVANCE(684);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 642:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(131);
+      if (lookahead == 'n') ADVANCE(578);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 643:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(133);
+      if (lookahead == 'n') ADVANCE(566);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 644:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(88);
+      if (lookahead == 'n') ADVANCE(125);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 645:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(89);
+      if (lookahead == 'n') ADVANCE(134);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 646:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(688);
+      if (lookahead == 'n') ADVANCE(136);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 647:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(580);
+      if (lookahead == 'n') ADVANCE(91);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 648:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(689);
+      if (lookahead == 'n') ADVANCE(92);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 649:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(700);
+      if (lookahead == 'n') ADVANCE(691);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 650:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(585);
+      if (lookahead == 'n') ADVANCE(583);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 651:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(553);
+      if (lookahead == 'n') ADVANCE(692);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 652:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(586);
+      if (lookahead == 'n') ADVANCE(703);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 653:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(569);
+      if (lookahead == 'n') ADVANCE(588);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 654:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(541);
+      if (lookahead == 'n') ADVANCE(556);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 655:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(561);
+      if (lookahead == 'n') ADVANCE(589);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 656:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(542);
+      if (lookahead == 'n') ADVANCE(572);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 657:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(574);
-      if (lookahead == 'r') ADVANCE(551);
+      if (lookahead == 'n') ADVANCE(544);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 658:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(536);
-      if (lookahead == 'r') ADVANCE(712);
+      if (lookahead == 'n') ADVANCE(564);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 659:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(630);
+      if (lookahead == 'n') ADVANCE(545);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 660:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(641);
+      if (lookahead == 'o') ADVANCE(577);
+      if (lookahead == 'r') ADVANCE(554);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 661:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(642);
+      if (lookahead == 'o') ADVANCE(539);
+      if (lookahead == 'r') ADVANCE(715);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 662:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(685);
+      if (lookahead == 'o') ADVANCE(633);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 663:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(621);
+      if (lookahead == 'o') ADVANCE(644);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 664:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(643);
+      if (lookahead == 'o') ADVANCE(645);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 665:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(570);
+      if (lookahead == 'o') ADVANCE(688);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 666:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(646);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 667:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'o') ADVANCE(624);
       if (lookahead == '-' ||
@@ -9138,139 +9204,119 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 667:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(646);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 668:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(648);
+      if (lookahead == 'o') ADVANCE(573);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 669:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(656);
+      if (lookahead == 'o') ADVANCE(649);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 670:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(654);
+      if (lookahead == 'o') ADVANCE(627);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 671:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(629);
+      if (lookahead == 'o') ADVANCE(651);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 672:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(636);
+      if (lookahead == 'o') ADVANCE(659);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 673:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(637);
+      if (lookahead == 'o') ADVANCE(657);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 674:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(638);
+      if (lookahead == 'o') ADVANCE(632);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 675:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(714);
+      if (lookahead == 'o') ADVANCE(639);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 676:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(678);
+      if (lookahead == 'o') ADVANCE(640);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 677:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(684);
+      if (lookahead == 'o') ADVANCE(641);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 678:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(623);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 679:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(715);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 680:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(716);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 681:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'p') ADVANCE(717);
       if (lookahead == '-' ||
@@ -9278,219 +9324,199 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 679:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(681);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(687);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(626);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 682:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(663);
+      if (lookahead == 'p') ADVANCE(718);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 683:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(126);
+      if (lookahead == 'p') ADVANCE(719);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 684:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(592);
+      if (lookahead == 'p') ADVANCE(720);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 685:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(690);
+      if (lookahead == 'r') ADVANCE(666);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 686:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(597);
+      if (lookahead == 'r') ADVANCE(129);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 687:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(562);
+      if (lookahead == 'r') ADVANCE(595);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 688:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(127);
+      if (lookahead == 'r') ADVANCE(693);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 689:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(129);
+      if (lookahead == 'r') ADVANCE(600);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 690:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(136);
+      if (lookahead == 'r') ADVANCE(565);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 691:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(692);
+      if (lookahead == 's') ADVANCE(130);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 692:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(662);
+      if (lookahead == 's') ADVANCE(132);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 693:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(600);
+      if (lookahead == 's') ADVANCE(139);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 694:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(124);
+      if (lookahead == 's') ADVANCE(695);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 695:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(603);
+      if (lookahead == 's') ADVANCE(665);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 696:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(698);
+      if (lookahead == 's') ADVANCE(603);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 697:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(549);
+      if (lookahead == 't') ADVANCE(127);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 698:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(590);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 699:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(548);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 700:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(533);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 701:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(556);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 702:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(605);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 703:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(606);
       if (lookahead == '-' ||
@@ -9498,69 +9524,59 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 699:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(701);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 700:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(552);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 701:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(593);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 702:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(551);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 703:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(536);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 704:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(608);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 705:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(610);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 706:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(615);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 707:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(618);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 708:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(557);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 709:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(558);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 710:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(559);
       if (lookahead == '-' ||
@@ -9568,79 +9584,179 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 705:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(608);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 706:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(609);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 707:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(611);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 708:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(613);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 709:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(618);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 710:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(621);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 711:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(632);
+      if (lookahead == 't') ADVANCE(560);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 712:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(587);
+      if (lookahead == 't') ADVANCE(561);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 713:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(633);
+      if (lookahead == 't') ADVANCE(562);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 714:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(701);
+      if (lookahead == 'u') ADVANCE(635);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 715:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(708);
+      if (lookahead == 'u') ADVANCE(590);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 716:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(709);
+      if (lookahead == 'u') ADVANCE(636);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 717:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(710);
+      if (lookahead == 'u') ADVANCE(704);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 718:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(711);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 719:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(712);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 720:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(713);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 721:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'y') ADVANCE(123);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 722:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'y') ADVANCE(120);
       if (lookahead == '-' ||
@@ -9648,40 +9764,30 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 719:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'y') ADVANCE(117);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 720:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(720);
-      END_STATE();
-    case 721:
-      ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
-      END_STATE();
-    case 722:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(723);
-      if (lookahead == '/') ADVANCE(726);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
       END_STATE();
     case 723:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(723);
+      END_STATE();
+    case 724:
+      ACCEPT_TOKEN(sym_integer);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      END_STATE();
+    case 725:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(724);
+      if (lookahead == '*') ADVANCE(726);
+      if (lookahead == '/') ADVANCE(729);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(730);
+      END_STATE();
+    case 726:
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '*') ADVANCE(727);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
@@ -9695,110 +9801,110 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '{' ||
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(723);
-      END_STATE();
-    case 724:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(727);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
-      END_STATE();
-    case 725:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(141);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
-      END_STATE();
-    case 726:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '(' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == '=' ||
-          lookahead == '[' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(757);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(726);
       END_STATE();
     case 727:
       ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(727);
+      if (lookahead == '/') ADVANCE(730);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(730);
       END_STATE();
     case 728:
-      ACCEPT_TOKEN(sym_string);
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '=') ADVANCE(144);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(730);
       END_STATE();
     case 729:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(3);
-      if (lookahead == '*') ADVANCE(734);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(5);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(32);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(730);
-      END_STATE();
-    case 730:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(3);
-      if (lookahead == '*') ADVANCE(734);
-      if (lookahead == '<') ADVANCE(729);
-      if (lookahead == '[') ADVANCE(5);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == '=' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(32);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(730);
-      END_STATE();
-    case 731:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(751);
-      if (lookahead == '<') ADVANCE(731);
-      if (lookahead == '[') ADVANCE(755);
+      ACCEPT_TOKEN(sym_word);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
           lookahead == '%' ||
+          lookahead == '(' ||
           lookahead == ')' ||
           lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(757);
+          lookahead == '}') ADVANCE(764);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(732);
+          lookahead != 0x212a) ADVANCE(729);
+      END_STATE();
+    case 730:
+      ACCEPT_TOKEN(sym_word);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(730);
+      END_STATE();
+    case 731:
+      ACCEPT_TOKEN(sym_string);
       END_STATE();
     case 732:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(751);
-      if (lookahead == '<') ADVANCE(731);
-      if (lookahead == '[') ADVANCE(755);
+      if (lookahead == '(') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(737);
+      if (lookahead == '<') ADVANCE(732);
+      if (lookahead == '[') ADVANCE(5);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(733);
+      END_STATE();
+    case 733:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(3);
+      if (lookahead == '*') ADVANCE(737);
+      if (lookahead == '<') ADVANCE(732);
+      if (lookahead == '[') ADVANCE(5);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(733);
+      END_STATE();
+    case 734:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(758);
+      if (lookahead == '<') ADVANCE(734);
+      if (lookahead == '[') ADVANCE(762);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(764);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(735);
+      END_STATE();
+    case 735:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(758);
+      if (lookahead == '<') ADVANCE(734);
+      if (lookahead == '[') ADVANCE(762);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
@@ -9809,55 +9915,55 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(757);
+          lookahead == '}') ADVANCE(764);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(732);
-      END_STATE();
-    case 733:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '*') ADVANCE(730);
-      if (lookahead == '/') ADVANCE(732);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 734:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(735);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
-      END_STATE();
-    case 735:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(735);
+          lookahead != 0x212a) ADVANCE(735);
       END_STATE();
     case 736:
       ACCEPT_TOKEN(sym__plain_value);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(736);
-      if (lookahead == '[') ADVANCE(45);
-      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(735);
+      if (lookahead == '*') ADVANCE(733);
+      if (lookahead == '/') ADVANCE(735);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 737:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(738);
-      if (lookahead == '/') ADVANCE(756);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(738);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
       END_STATE();
     case 738:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 739:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(739);
+      if (lookahead == '[') ADVANCE(46);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(738);
+      END_STATE();
+    case 740:
       ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(739);
+      if (lookahead == '*') ADVANCE(741);
+      if (lookahead == '/') ADVANCE(763);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(54);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
+      END_STATE();
+    case 741:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(742);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(30);
@@ -9868,53 +9974,92 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(32);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(738);
-      END_STATE();
-    case 739:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '/') ADVANCE(743);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
-      END_STATE();
-    case 740:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '=') ADVANCE(141);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
-      END_STATE();
-    case 741:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '>') ADVANCE(98);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(721);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+          lookahead != 0x212a) ADVANCE(741);
       END_STATE();
     case 742:
       ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(750);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(53);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(742);
+          lookahead == ' ') ADVANCE(54);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
       END_STATE();
     case 743:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '=') ADVANCE(144);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(54);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
       END_STATE();
     case 744:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '>') ADVANCE(101);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(54);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(724);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
+      END_STATE();
+    case 745:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(54);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(745);
+      END_STATE();
+    case 746:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(747);
+      if (lookahead == '/') ADVANCE(763);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(55);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(749);
+      END_STATE();
+    case 747:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(748);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(33);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(32);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(747);
+      END_STATE();
+    case 748:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '/') ADVANCE(750);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(55);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(749);
+      END_STATE();
+    case 749:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(55);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(749);
+      END_STATE();
+    case 750:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      END_STATE();
+    case 751:
       ACCEPT_TOKEN(aux_sym_comment_token1);
       if (lookahead == '(') ADVANCE(23);
-      if (lookahead == ')') ADVANCE(735);
+      if (lookahead == ')') ADVANCE(738);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
-    case 745:
+    case 752:
       ACCEPT_TOKEN(aux_sym_comment_token1);
       if (lookahead == '(') ADVANCE(25);
       if (lookahead == ')') ADVANCE(21);
@@ -9923,7 +10068,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(23);
       END_STATE();
-    case 746:
+    case 753:
       ACCEPT_TOKEN(aux_sym_comment_token1);
       if (lookahead == '(') ADVANCE(29);
       if (lookahead == ')') ADVANCE(23);
@@ -9932,7 +10077,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(25);
       END_STATE();
-    case 747:
+    case 754:
       ACCEPT_TOKEN(aux_sym_comment_token1);
       if (lookahead == ')') ADVANCE(25);
       if (lookahead != 0 &&
@@ -9942,98 +10087,98 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(29);
       END_STATE();
-    case 748:
+    case 755:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '[') ADVANCE(49);
-      if (lookahead == ']') ADVANCE(735);
+      if (lookahead == '[') ADVANCE(50);
+      if (lookahead == ']') ADVANCE(738);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(45);
+          lookahead != 0x212a) ADVANCE(46);
       END_STATE();
-    case 749:
+    case 756:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ']') ADVANCE(45);
+      if (lookahead == ']') ADVANCE(46);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(49);
-      END_STATE();
-    case 750:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(757);
-      if (lookahead == ')') ADVANCE(753);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(750);
-      END_STATE();
-    case 751:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(752);
-      if (lookahead == ')') ADVANCE(732);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(751);
-      END_STATE();
-    case 752:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(753);
-      if (lookahead == ')') ADVANCE(751);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(752);
-      END_STATE();
-    case 753:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(750);
-      if (lookahead == ')') ADVANCE(752);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(753);
-      END_STATE();
-    case 754:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(757);
-      if (lookahead == ']') ADVANCE(755);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(754);
-      END_STATE();
-    case 755:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(754);
-      if (lookahead == ']') ADVANCE(732);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(755);
-      END_STATE();
-    case 756:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(757);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(756);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(756);
+          lookahead != 0x212a) ADVANCE(50);
       END_STATE();
     case 757:
       ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(764);
+      if (lookahead == ')') ADVANCE(760);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(757);
+      END_STATE();
+    case 758:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(759);
+      if (lookahead == ')') ADVANCE(735);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(758);
+      END_STATE();
+    case 759:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(760);
+      if (lookahead == ')') ADVANCE(758);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(759);
+      END_STATE();
+    case 760:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(757);
+      if (lookahead == ')') ADVANCE(759);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(760);
+      END_STATE();
+    case 761:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(764);
+      if (lookahead == ']') ADVANCE(762);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(761);
+      END_STATE();
+    case 762:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(761);
+      if (lookahead == ']') ADVANCE(735);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(762);
+      END_STATE();
+    case 763:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(764);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(763);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(763);
+      END_STATE();
+    case 764:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(764);
       END_STATE();
     default:
       return false;
@@ -10042,548 +10187,581 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
 
 static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [0] = {.lex_state = 0},
-  [1] = {.lex_state = 64},
-  [2] = {.lex_state = 15},
-  [3] = {.lex_state = 15},
-  [4] = {.lex_state = 66},
-  [5] = {.lex_state = 66},
-  [6] = {.lex_state = 66},
-  [7] = {.lex_state = 60},
-  [8] = {.lex_state = 60},
-  [9] = {.lex_state = 63},
-  [10] = {.lex_state = 63},
-  [11] = {.lex_state = 10},
-  [12] = {.lex_state = 10},
-  [13] = {.lex_state = 63},
-  [14] = {.lex_state = 63},
-  [15] = {.lex_state = 63},
-  [16] = {.lex_state = 63},
-  [17] = {.lex_state = 60},
-  [18] = {.lex_state = 10},
-  [19] = {.lex_state = 10},
-  [20] = {.lex_state = 63},
-  [21] = {.lex_state = 63},
-  [22] = {.lex_state = 63},
-  [23] = {.lex_state = 60},
-  [24] = {.lex_state = 60},
-  [25] = {.lex_state = 60},
-  [26] = {.lex_state = 63},
-  [27] = {.lex_state = 63},
-  [28] = {.lex_state = 63},
-  [29] = {.lex_state = 63},
-  [30] = {.lex_state = 63},
-  [31] = {.lex_state = 63},
-  [32] = {.lex_state = 63},
-  [33] = {.lex_state = 63},
-  [34] = {.lex_state = 63},
-  [35] = {.lex_state = 63},
-  [36] = {.lex_state = 63},
-  [37] = {.lex_state = 63},
-  [38] = {.lex_state = 10},
-  [39] = {.lex_state = 10},
-  [40] = {.lex_state = 10},
-  [41] = {.lex_state = 10},
-  [42] = {.lex_state = 63},
-  [43] = {.lex_state = 10},
-  [44] = {.lex_state = 10},
-  [45] = {.lex_state = 10},
-  [46] = {.lex_state = 10},
-  [47] = {.lex_state = 10},
-  [48] = {.lex_state = 10},
-  [49] = {.lex_state = 10},
-  [50] = {.lex_state = 10},
-  [51] = {.lex_state = 10},
-  [52] = {.lex_state = 63},
-  [53] = {.lex_state = 63},
-  [54] = {.lex_state = 63},
-  [55] = {.lex_state = 63},
-  [56] = {.lex_state = 63},
-  [57] = {.lex_state = 10},
-  [58] = {.lex_state = 10},
-  [59] = {.lex_state = 10},
-  [60] = {.lex_state = 10},
-  [61] = {.lex_state = 10},
-  [62] = {.lex_state = 63},
-  [63] = {.lex_state = 10},
-  [64] = {.lex_state = 10},
-  [65] = {.lex_state = 10},
-  [66] = {.lex_state = 66},
-  [67] = {.lex_state = 10},
-  [68] = {.lex_state = 61},
-  [69] = {.lex_state = 66},
-  [70] = {.lex_state = 66},
-  [71] = {.lex_state = 66},
-  [72] = {.lex_state = 66},
-  [73] = {.lex_state = 61},
-  [74] = {.lex_state = 66},
-  [75] = {.lex_state = 66},
-  [76] = {.lex_state = 66},
-  [77] = {.lex_state = 66},
-  [78] = {.lex_state = 61},
-  [79] = {.lex_state = 61},
-  [80] = {.lex_state = 61},
-  [81] = {.lex_state = 10},
-  [82] = {.lex_state = 10},
-  [83] = {.lex_state = 10},
-  [84] = {.lex_state = 10},
-  [85] = {.lex_state = 10},
-  [86] = {.lex_state = 10},
-  [87] = {.lex_state = 10},
-  [88] = {.lex_state = 10},
-  [89] = {.lex_state = 66},
-  [90] = {.lex_state = 61},
-  [91] = {.lex_state = 61},
-  [92] = {.lex_state = 66},
-  [93] = {.lex_state = 66},
-  [94] = {.lex_state = 61},
-  [95] = {.lex_state = 61},
-  [96] = {.lex_state = 61},
-  [97] = {.lex_state = 61},
-  [98] = {.lex_state = 61},
-  [99] = {.lex_state = 66},
-  [100] = {.lex_state = 35},
-  [101] = {.lex_state = 61},
-  [102] = {.lex_state = 66},
-  [103] = {.lex_state = 66},
-  [104] = {.lex_state = 61},
+  [1] = {.lex_state = 66},
+  [2] = {.lex_state = 8},
+  [3] = {.lex_state = 8},
+  [4] = {.lex_state = 8},
+  [5] = {.lex_state = 8},
+  [6] = {.lex_state = 8},
+  [7] = {.lex_state = 8},
+  [8] = {.lex_state = 8},
+  [9] = {.lex_state = 8},
+  [10] = {.lex_state = 8},
+  [11] = {.lex_state = 8},
+  [12] = {.lex_state = 8},
+  [13] = {.lex_state = 8},
+  [14] = {.lex_state = 8},
+  [15] = {.lex_state = 8},
+  [16] = {.lex_state = 16},
+  [17] = {.lex_state = 16},
+  [18] = {.lex_state = 67},
+  [19] = {.lex_state = 67},
+  [20] = {.lex_state = 67},
+  [21] = {.lex_state = 62},
+  [22] = {.lex_state = 62},
+  [23] = {.lex_state = 65},
+  [24] = {.lex_state = 65},
+  [25] = {.lex_state = 65},
+  [26] = {.lex_state = 65},
+  [27] = {.lex_state = 62},
+  [28] = {.lex_state = 11},
+  [29] = {.lex_state = 11},
+  [30] = {.lex_state = 65},
+  [31] = {.lex_state = 65},
+  [32] = {.lex_state = 65},
+  [33] = {.lex_state = 65},
+  [34] = {.lex_state = 62},
+  [35] = {.lex_state = 11},
+  [36] = {.lex_state = 11},
+  [37] = {.lex_state = 65},
+  [38] = {.lex_state = 65},
+  [39] = {.lex_state = 62},
+  [40] = {.lex_state = 62},
+  [41] = {.lex_state = 65},
+  [42] = {.lex_state = 65},
+  [43] = {.lex_state = 65},
+  [44] = {.lex_state = 65},
+  [45] = {.lex_state = 65},
+  [46] = {.lex_state = 65},
+  [47] = {.lex_state = 65},
+  [48] = {.lex_state = 65},
+  [49] = {.lex_state = 65},
+  [50] = {.lex_state = 65},
+  [51] = {.lex_state = 65},
+  [52] = {.lex_state = 11},
+  [53] = {.lex_state = 11},
+  [54] = {.lex_state = 65},
+  [55] = {.lex_state = 65},
+  [56] = {.lex_state = 11},
+  [57] = {.lex_state = 65},
+  [58] = {.lex_state = 11},
+  [59] = {.lex_state = 11},
+  [60] = {.lex_state = 11},
+  [61] = {.lex_state = 11},
+  [62] = {.lex_state = 11},
+  [63] = {.lex_state = 11},
+  [64] = {.lex_state = 65},
+  [65] = {.lex_state = 65},
+  [66] = {.lex_state = 11},
+  [67] = {.lex_state = 11},
+  [68] = {.lex_state = 11},
+  [69] = {.lex_state = 11},
+  [70] = {.lex_state = 65},
+  [71] = {.lex_state = 11},
+  [72] = {.lex_state = 11},
+  [73] = {.lex_state = 65},
+  [74] = {.lex_state = 11},
+  [75] = {.lex_state = 11},
+  [76] = {.lex_state = 11},
+  [77] = {.lex_state = 11},
+  [78] = {.lex_state = 11},
+  [79] = {.lex_state = 11},
+  [80] = {.lex_state = 11},
+  [81] = {.lex_state = 67},
+  [82] = {.lex_state = 63},
+  [83] = {.lex_state = 63},
+  [84] = {.lex_state = 63},
+  [85] = {.lex_state = 63},
+  [86] = {.lex_state = 67},
+  [87] = {.lex_state = 67},
+  [88] = {.lex_state = 63},
+  [89] = {.lex_state = 63},
+  [90] = {.lex_state = 11},
+  [91] = {.lex_state = 67},
+  [92] = {.lex_state = 67},
+  [93] = {.lex_state = 67},
+  [94] = {.lex_state = 67},
+  [95] = {.lex_state = 7},
+  [96] = {.lex_state = 67},
+  [97] = {.lex_state = 63},
+  [98] = {.lex_state = 63},
+  [99] = {.lex_state = 67},
+  [100] = {.lex_state = 67},
+  [101] = {.lex_state = 63},
+  [102] = {.lex_state = 63},
+  [103] = {.lex_state = 11},
+  [104] = {.lex_state = 63},
   [105] = {.lex_state = 11},
-  [106] = {.lex_state = 63},
-  [107] = {.lex_state = 66},
-  [108] = {.lex_state = 61},
-  [109] = {.lex_state = 61},
-  [110] = {.lex_state = 63},
-  [111] = {.lex_state = 63},
-  [112] = {.lex_state = 63},
-  [113] = {.lex_state = 61},
-  [114] = {.lex_state = 61},
-  [115] = {.lex_state = 61},
-  [116] = {.lex_state = 61},
-  [117] = {.lex_state = 35},
-  [118] = {.lex_state = 61},
-  [119] = {.lex_state = 66},
-  [120] = {.lex_state = 61},
-  [121] = {.lex_state = 66},
-  [122] = {.lex_state = 66},
-  [123] = {.lex_state = 35},
-  [124] = {.lex_state = 66},
-  [125] = {.lex_state = 61},
-  [126] = {.lex_state = 66},
-  [127] = {.lex_state = 66},
-  [128] = {.lex_state = 66},
-  [129] = {.lex_state = 66},
-  [130] = {.lex_state = 66},
-  [131] = {.lex_state = 11},
-  [132] = {.lex_state = 66},
-  [133] = {.lex_state = 66},
-  [134] = {.lex_state = 66},
-  [135] = {.lex_state = 66},
-  [136] = {.lex_state = 66},
-  [137] = {.lex_state = 14},
-  [138] = {.lex_state = 66},
-  [139] = {.lex_state = 66},
-  [140] = {.lex_state = 66},
-  [141] = {.lex_state = 64},
-  [142] = {.lex_state = 66},
-  [143] = {.lex_state = 35},
-  [144] = {.lex_state = 6},
-  [145] = {.lex_state = 66},
-  [146] = {.lex_state = 6},
-  [147] = {.lex_state = 35},
-  [148] = {.lex_state = 64},
-  [149] = {.lex_state = 35},
-  [150] = {.lex_state = 66},
-  [151] = {.lex_state = 66},
-  [152] = {.lex_state = 35},
-  [153] = {.lex_state = 35},
-  [154] = {.lex_state = 66},
-  [155] = {.lex_state = 66},
-  [156] = {.lex_state = 66},
-  [157] = {.lex_state = 64},
-  [158] = {.lex_state = 14},
-  [159] = {.lex_state = 66},
-  [160] = {.lex_state = 66},
-  [161] = {.lex_state = 66},
-  [162] = {.lex_state = 35},
-  [163] = {.lex_state = 35},
-  [164] = {.lex_state = 35},
-  [165] = {.lex_state = 10},
-  [166] = {.lex_state = 8},
-  [167] = {.lex_state = 64},
-  [168] = {.lex_state = 64},
-  [169] = {.lex_state = 14},
-  [170] = {.lex_state = 8},
-  [171] = {.lex_state = 7},
-  [172] = {.lex_state = 14},
-  [173] = {.lex_state = 7},
-  [174] = {.lex_state = 64},
-  [175] = {.lex_state = 64},
-  [176] = {.lex_state = 8},
-  [177] = {.lex_state = 64},
-  [178] = {.lex_state = 8},
-  [179] = {.lex_state = 64},
-  [180] = {.lex_state = 64},
-  [181] = {.lex_state = 13},
-  [182] = {.lex_state = 13},
-  [183] = {.lex_state = 13},
-  [184] = {.lex_state = 14},
-  [185] = {.lex_state = 13},
-  [186] = {.lex_state = 14},
-  [187] = {.lex_state = 14},
-  [188] = {.lex_state = 10},
-  [189] = {.lex_state = 10},
-  [190] = {.lex_state = 13},
-  [191] = {.lex_state = 8},
-  [192] = {.lex_state = 13},
-  [193] = {.lex_state = 36},
-  [194] = {.lex_state = 13},
-  [195] = {.lex_state = 10},
-  [196] = {.lex_state = 14},
-  [197] = {.lex_state = 10},
-  [198] = {.lex_state = 13},
-  [199] = {.lex_state = 14},
-  [200] = {.lex_state = 10},
-  [201] = {.lex_state = 14},
-  [202] = {.lex_state = 10},
-  [203] = {.lex_state = 10},
-  [204] = {.lex_state = 14},
-  [205] = {.lex_state = 9},
-  [206] = {.lex_state = 10},
-  [207] = {.lex_state = 10},
-  [208] = {.lex_state = 10},
-  [209] = {.lex_state = 6},
-  [210] = {.lex_state = 6},
-  [211] = {.lex_state = 6},
-  [212] = {.lex_state = 6},
-  [213] = {.lex_state = 36},
-  [214] = {.lex_state = 36},
-  [215] = {.lex_state = 8},
-  [216] = {.lex_state = 8},
-  [217] = {.lex_state = 13},
-  [218] = {.lex_state = 8},
-  [219] = {.lex_state = 14},
-  [220] = {.lex_state = 8},
-  [221] = {.lex_state = 10},
-  [222] = {.lex_state = 64},
-  [223] = {.lex_state = 64},
-  [224] = {.lex_state = 10},
-  [225] = {.lex_state = 10},
-  [226] = {.lex_state = 37},
-  [227] = {.lex_state = 10},
-  [228] = {.lex_state = 10},
-  [229] = {.lex_state = 10},
-  [230] = {.lex_state = 10},
-  [231] = {.lex_state = 10},
-  [232] = {.lex_state = 10},
-  [233] = {.lex_state = 10},
-  [234] = {.lex_state = 10},
-  [235] = {.lex_state = 10},
-  [236] = {.lex_state = 64},
-  [237] = {.lex_state = 64},
-  [238] = {.lex_state = 36},
-  [239] = {.lex_state = 64},
-  [240] = {.lex_state = 38},
-  [241] = {.lex_state = 9},
-  [242] = {.lex_state = 64},
-  [243] = {.lex_state = 64},
-  [244] = {.lex_state = 38},
-  [245] = {.lex_state = 8},
-  [246] = {.lex_state = 36},
-  [247] = {.lex_state = 8},
-  [248] = {.lex_state = 8},
-  [249] = {.lex_state = 38},
-  [250] = {.lex_state = 38},
-  [251] = {.lex_state = 64},
-  [252] = {.lex_state = 12},
-  [253] = {.lex_state = 64},
-  [254] = {.lex_state = 12},
-  [255] = {.lex_state = 64},
-  [256] = {.lex_state = 38},
-  [257] = {.lex_state = 64},
-  [258] = {.lex_state = 38},
-  [259] = {.lex_state = 36},
-  [260] = {.lex_state = 64},
-  [261] = {.lex_state = 64},
-  [262] = {.lex_state = 38},
-  [263] = {.lex_state = 8},
-  [264] = {.lex_state = 36},
-  [265] = {.lex_state = 38},
-  [266] = {.lex_state = 10},
-  [267] = {.lex_state = 64},
-  [268] = {.lex_state = 64},
-  [269] = {.lex_state = 64},
-  [270] = {.lex_state = 64},
-  [271] = {.lex_state = 64},
-  [272] = {.lex_state = 64},
-  [273] = {.lex_state = 64},
-  [274] = {.lex_state = 13},
-  [275] = {.lex_state = 64},
-  [276] = {.lex_state = 61},
-  [277] = {.lex_state = 61},
-  [278] = {.lex_state = 64},
-  [279] = {.lex_state = 64},
-  [280] = {.lex_state = 10},
-  [281] = {.lex_state = 64},
-  [282] = {.lex_state = 64},
-  [283] = {.lex_state = 10},
-  [284] = {.lex_state = 64},
-  [285] = {.lex_state = 64},
-  [286] = {.lex_state = 64},
-  [287] = {.lex_state = 64},
-  [288] = {.lex_state = 64},
-  [289] = {.lex_state = 64},
-  [290] = {.lex_state = 61},
-  [291] = {.lex_state = 64},
-  [292] = {.lex_state = 64},
-  [293] = {.lex_state = 64},
-  [294] = {.lex_state = 64},
-  [295] = {.lex_state = 64},
-  [296] = {.lex_state = 64},
-  [297] = {.lex_state = 64},
-  [298] = {.lex_state = 64},
-  [299] = {.lex_state = 64},
-  [300] = {.lex_state = 64},
-  [301] = {.lex_state = 64},
-  [302] = {.lex_state = 64},
-  [303] = {.lex_state = 13},
-  [304] = {.lex_state = 61},
-  [305] = {.lex_state = 64},
-  [306] = {.lex_state = 0},
-  [307] = {.lex_state = 12},
-  [308] = {.lex_state = 10},
-  [309] = {.lex_state = 12},
-  [310] = {.lex_state = 64},
-  [311] = {.lex_state = 64},
-  [312] = {.lex_state = 64},
-  [313] = {.lex_state = 64},
-  [314] = {.lex_state = 64},
-  [315] = {.lex_state = 64},
-  [316] = {.lex_state = 64},
-  [317] = {.lex_state = 64},
-  [318] = {.lex_state = 64},
-  [319] = {.lex_state = 64},
-  [320] = {.lex_state = 64},
-  [321] = {.lex_state = 64},
-  [322] = {.lex_state = 64},
-  [323] = {.lex_state = 64},
-  [324] = {.lex_state = 64},
-  [325] = {.lex_state = 64},
-  [326] = {.lex_state = 64},
-  [327] = {.lex_state = 64},
-  [328] = {.lex_state = 64},
-  [329] = {.lex_state = 64},
-  [330] = {.lex_state = 64},
-  [331] = {.lex_state = 64},
-  [332] = {.lex_state = 64},
-  [333] = {.lex_state = 61},
-  [334] = {.lex_state = 64},
-  [335] = {.lex_state = 64},
-  [336] = {.lex_state = 64},
-  [337] = {.lex_state = 64},
-  [338] = {.lex_state = 61},
-  [339] = {.lex_state = 64},
-  [340] = {.lex_state = 38},
-  [341] = {.lex_state = 64},
-  [342] = {.lex_state = 61},
-  [343] = {.lex_state = 61},
-  [344] = {.lex_state = 61},
-  [345] = {.lex_state = 61},
-  [346] = {.lex_state = 64},
-  [347] = {.lex_state = 64},
-  [348] = {.lex_state = 64},
-  [349] = {.lex_state = 61},
-  [350] = {.lex_state = 61},
-  [351] = {.lex_state = 61},
-  [352] = {.lex_state = 64},
-  [353] = {.lex_state = 64},
-  [354] = {.lex_state = 61},
-  [355] = {.lex_state = 61},
-  [356] = {.lex_state = 61},
-  [357] = {.lex_state = 61},
-  [358] = {.lex_state = 64},
-  [359] = {.lex_state = 61},
-  [360] = {.lex_state = 64},
-  [361] = {.lex_state = 12},
-  [362] = {.lex_state = 12},
-  [363] = {.lex_state = 12},
-  [364] = {.lex_state = 38},
-  [365] = {.lex_state = 38},
-  [366] = {.lex_state = 38},
-  [367] = {.lex_state = 38},
-  [368] = {.lex_state = 38},
-  [369] = {.lex_state = 61},
-  [370] = {.lex_state = 64},
-  [371] = {.lex_state = 64},
-  [372] = {.lex_state = 64},
-  [373] = {.lex_state = 64},
-  [374] = {.lex_state = 64},
-  [375] = {.lex_state = 64},
-  [376] = {.lex_state = 12},
-  [377] = {.lex_state = 64},
-  [378] = {.lex_state = 64},
-  [379] = {.lex_state = 64},
-  [380] = {.lex_state = 12},
-  [381] = {.lex_state = 64},
-  [382] = {.lex_state = 38},
-  [383] = {.lex_state = 12},
-  [384] = {.lex_state = 64},
-  [385] = {.lex_state = 64},
-  [386] = {.lex_state = 64},
-  [387] = {.lex_state = 64},
-  [388] = {.lex_state = 64},
-  [389] = {.lex_state = 0},
-  [390] = {.lex_state = 38},
-  [391] = {.lex_state = 64},
-  [392] = {.lex_state = 0},
-  [393] = {.lex_state = 64},
-  [394] = {.lex_state = 64},
-  [395] = {.lex_state = 64},
-  [396] = {.lex_state = 64},
-  [397] = {.lex_state = 64},
-  [398] = {.lex_state = 64},
-  [399] = {.lex_state = 64},
-  [400] = {.lex_state = 64},
-  [401] = {.lex_state = 64},
-  [402] = {.lex_state = 64},
-  [403] = {.lex_state = 64},
-  [404] = {.lex_state = 64},
-  [405] = {.lex_state = 61},
+  [106] = {.lex_state = 7},
+  [107] = {.lex_state = 11},
+  [108] = {.lex_state = 11},
+  [109] = {.lex_state = 11},
+  [110] = {.lex_state = 11},
+  [111] = {.lex_state = 11},
+  [112] = {.lex_state = 7},
+  [113] = {.lex_state = 67},
+  [114] = {.lex_state = 7},
+  [115] = {.lex_state = 67},
+  [116] = {.lex_state = 63},
+  [117] = {.lex_state = 63},
+  [118] = {.lex_state = 65},
+  [119] = {.lex_state = 65},
+  [120] = {.lex_state = 65},
+  [121] = {.lex_state = 67},
+  [122] = {.lex_state = 67},
+  [123] = {.lex_state = 63},
+  [124] = {.lex_state = 67},
+  [125] = {.lex_state = 63},
+  [126] = {.lex_state = 63},
+  [127] = {.lex_state = 7},
+  [128] = {.lex_state = 63},
+  [129] = {.lex_state = 36},
+  [130] = {.lex_state = 7},
+  [131] = {.lex_state = 67},
+  [132] = {.lex_state = 63},
+  [133] = {.lex_state = 67},
+  [134] = {.lex_state = 63},
+  [135] = {.lex_state = 36},
+  [136] = {.lex_state = 36},
+  [137] = {.lex_state = 67},
+  [138] = {.lex_state = 63},
+  [139] = {.lex_state = 67},
+  [140] = {.lex_state = 12},
+  [141] = {.lex_state = 67},
+  [142] = {.lex_state = 7},
+  [143] = {.lex_state = 65},
+  [144] = {.lex_state = 63},
+  [145] = {.lex_state = 63},
+  [146] = {.lex_state = 63},
+  [147] = {.lex_state = 7},
+  [148] = {.lex_state = 7},
+  [149] = {.lex_state = 67},
+  [150] = {.lex_state = 67},
+  [151] = {.lex_state = 67},
+  [152] = {.lex_state = 67},
+  [153] = {.lex_state = 12},
+  [154] = {.lex_state = 67},
+  [155] = {.lex_state = 7},
+  [156] = {.lex_state = 67},
+  [157] = {.lex_state = 67},
+  [158] = {.lex_state = 67},
+  [159] = {.lex_state = 7},
+  [160] = {.lex_state = 67},
+  [161] = {.lex_state = 15},
+  [162] = {.lex_state = 67},
+  [163] = {.lex_state = 67},
+  [164] = {.lex_state = 67},
+  [165] = {.lex_state = 36},
+  [166] = {.lex_state = 67},
+  [167] = {.lex_state = 36},
+  [168] = {.lex_state = 36},
+  [169] = {.lex_state = 36},
+  [170] = {.lex_state = 36},
+  [171] = {.lex_state = 67},
+  [172] = {.lex_state = 36},
+  [173] = {.lex_state = 36},
+  [174] = {.lex_state = 15},
+  [175] = {.lex_state = 66},
+  [176] = {.lex_state = 36},
+  [177] = {.lex_state = 67},
+  [178] = {.lex_state = 67},
+  [179] = {.lex_state = 67},
+  [180] = {.lex_state = 67},
+  [181] = {.lex_state = 67},
+  [182] = {.lex_state = 67},
+  [183] = {.lex_state = 67},
+  [184] = {.lex_state = 67},
+  [185] = {.lex_state = 6},
+  [186] = {.lex_state = 6},
+  [187] = {.lex_state = 66},
+  [188] = {.lex_state = 67},
+  [189] = {.lex_state = 67},
+  [190] = {.lex_state = 67},
+  [191] = {.lex_state = 66},
+  [192] = {.lex_state = 67},
+  [193] = {.lex_state = 67},
+  [194] = {.lex_state = 67},
+  [195] = {.lex_state = 9},
+  [196] = {.lex_state = 11},
+  [197] = {.lex_state = 66},
+  [198] = {.lex_state = 15},
+  [199] = {.lex_state = 66},
+  [200] = {.lex_state = 66},
+  [201] = {.lex_state = 66},
+  [202] = {.lex_state = 15},
+  [203] = {.lex_state = 8},
+  [204] = {.lex_state = 9},
+  [205] = {.lex_state = 66},
+  [206] = {.lex_state = 66},
+  [207] = {.lex_state = 66},
+  [208] = {.lex_state = 15},
+  [209] = {.lex_state = 15},
+  [210] = {.lex_state = 15},
+  [211] = {.lex_state = 11},
+  [212] = {.lex_state = 14},
+  [213] = {.lex_state = 14},
+  [214] = {.lex_state = 10},
+  [215] = {.lex_state = 37},
+  [216] = {.lex_state = 11},
+  [217] = {.lex_state = 11},
+  [218] = {.lex_state = 11},
+  [219] = {.lex_state = 6},
+  [220] = {.lex_state = 11},
+  [221] = {.lex_state = 14},
+  [222] = {.lex_state = 15},
+  [223] = {.lex_state = 6},
+  [224] = {.lex_state = 6},
+  [225] = {.lex_state = 6},
+  [226] = {.lex_state = 14},
+  [227] = {.lex_state = 15},
+  [228] = {.lex_state = 14},
+  [229] = {.lex_state = 15},
+  [230] = {.lex_state = 14},
+  [231] = {.lex_state = 11},
+  [232] = {.lex_state = 15},
+  [233] = {.lex_state = 11},
+  [234] = {.lex_state = 37},
+  [235] = {.lex_state = 11},
+  [236] = {.lex_state = 11},
+  [237] = {.lex_state = 11},
+  [238] = {.lex_state = 14},
+  [239] = {.lex_state = 15},
+  [240] = {.lex_state = 14},
+  [241] = {.lex_state = 14},
+  [242] = {.lex_state = 37},
+  [243] = {.lex_state = 11},
+  [244] = {.lex_state = 11},
+  [245] = {.lex_state = 11},
+  [246] = {.lex_state = 11},
+  [247] = {.lex_state = 66},
+  [248] = {.lex_state = 66},
+  [249] = {.lex_state = 11},
+  [250] = {.lex_state = 11},
+  [251] = {.lex_state = 11},
+  [252] = {.lex_state = 11},
+  [253] = {.lex_state = 38},
+  [254] = {.lex_state = 66},
+  [255] = {.lex_state = 11},
+  [256] = {.lex_state = 11},
+  [257] = {.lex_state = 7},
+  [258] = {.lex_state = 11},
+  [259] = {.lex_state = 11},
+  [260] = {.lex_state = 7},
+  [261] = {.lex_state = 66},
+  [262] = {.lex_state = 7},
+  [263] = {.lex_state = 7},
+  [264] = {.lex_state = 7},
+  [265] = {.lex_state = 7},
+  [266] = {.lex_state = 39},
+  [267] = {.lex_state = 66},
+  [268] = {.lex_state = 37},
+  [269] = {.lex_state = 37},
+  [270] = {.lex_state = 13},
+  [271] = {.lex_state = 66},
+  [272] = {.lex_state = 66},
+  [273] = {.lex_state = 37},
+  [274] = {.lex_state = 66},
+  [275] = {.lex_state = 39},
+  [276] = {.lex_state = 10},
+  [277] = {.lex_state = 39},
+  [278] = {.lex_state = 66},
+  [279] = {.lex_state = 39},
+  [280] = {.lex_state = 39},
+  [281] = {.lex_state = 66},
+  [282] = {.lex_state = 39},
+  [283] = {.lex_state = 39},
+  [284] = {.lex_state = 37},
+  [285] = {.lex_state = 13},
+  [286] = {.lex_state = 66},
+  [287] = {.lex_state = 39},
+  [288] = {.lex_state = 66},
+  [289] = {.lex_state = 66},
+  [290] = {.lex_state = 66},
+  [291] = {.lex_state = 66},
+  [292] = {.lex_state = 66},
+  [293] = {.lex_state = 66},
+  [294] = {.lex_state = 63},
+  [295] = {.lex_state = 63},
+  [296] = {.lex_state = 66},
+  [297] = {.lex_state = 66},
+  [298] = {.lex_state = 66},
+  [299] = {.lex_state = 66},
+  [300] = {.lex_state = 66},
+  [301] = {.lex_state = 8},
+  [302] = {.lex_state = 8},
+  [303] = {.lex_state = 66},
+  [304] = {.lex_state = 66},
+  [305] = {.lex_state = 66},
+  [306] = {.lex_state = 66},
+  [307] = {.lex_state = 66},
+  [308] = {.lex_state = 63},
+  [309] = {.lex_state = 66},
+  [310] = {.lex_state = 66},
+  [311] = {.lex_state = 66},
+  [312] = {.lex_state = 66},
+  [313] = {.lex_state = 66},
+  [314] = {.lex_state = 66},
+  [315] = {.lex_state = 11},
+  [316] = {.lex_state = 66},
+  [317] = {.lex_state = 66},
+  [318] = {.lex_state = 66},
+  [319] = {.lex_state = 66},
+  [320] = {.lex_state = 66},
+  [321] = {.lex_state = 66},
+  [322] = {.lex_state = 0},
+  [323] = {.lex_state = 66},
+  [324] = {.lex_state = 66},
+  [325] = {.lex_state = 14},
+  [326] = {.lex_state = 63},
+  [327] = {.lex_state = 66},
+  [328] = {.lex_state = 11},
+  [329] = {.lex_state = 66},
+  [330] = {.lex_state = 66},
+  [331] = {.lex_state = 13},
+  [332] = {.lex_state = 66},
+  [333] = {.lex_state = 66},
+  [334] = {.lex_state = 66},
+  [335] = {.lex_state = 66},
+  [336] = {.lex_state = 66},
+  [337] = {.lex_state = 66},
+  [338] = {.lex_state = 66},
+  [339] = {.lex_state = 66},
+  [340] = {.lex_state = 66},
+  [341] = {.lex_state = 66},
+  [342] = {.lex_state = 66},
+  [343] = {.lex_state = 13},
+  [344] = {.lex_state = 66},
+  [345] = {.lex_state = 8},
+  [346] = {.lex_state = 66},
+  [347] = {.lex_state = 63},
+  [348] = {.lex_state = 66},
+  [349] = {.lex_state = 8},
+  [350] = {.lex_state = 66},
+  [351] = {.lex_state = 66},
+  [352] = {.lex_state = 14},
+  [353] = {.lex_state = 66},
+  [354] = {.lex_state = 66},
+  [355] = {.lex_state = 11},
+  [356] = {.lex_state = 11},
+  [357] = {.lex_state = 66},
+  [358] = {.lex_state = 66},
+  [359] = {.lex_state = 66},
+  [360] = {.lex_state = 8},
+  [361] = {.lex_state = 8},
+  [362] = {.lex_state = 66},
+  [363] = {.lex_state = 66},
+  [364] = {.lex_state = 8},
+  [365] = {.lex_state = 66},
+  [366] = {.lex_state = 8},
+  [367] = {.lex_state = 66},
+  [368] = {.lex_state = 8},
+  [369] = {.lex_state = 66},
+  [370] = {.lex_state = 66},
+  [371] = {.lex_state = 63},
+  [372] = {.lex_state = 63},
+  [373] = {.lex_state = 39},
+  [374] = {.lex_state = 66},
+  [375] = {.lex_state = 66},
+  [376] = {.lex_state = 66},
+  [377] = {.lex_state = 66},
+  [378] = {.lex_state = 66},
+  [379] = {.lex_state = 66},
+  [380] = {.lex_state = 66},
+  [381] = {.lex_state = 66},
+  [382] = {.lex_state = 13},
+  [383] = {.lex_state = 66},
+  [384] = {.lex_state = 66},
+  [385] = {.lex_state = 63},
+  [386] = {.lex_state = 66},
+  [387] = {.lex_state = 66},
+  [388] = {.lex_state = 66},
+  [389] = {.lex_state = 66},
+  [390] = {.lex_state = 39},
+  [391] = {.lex_state = 66},
+  [392] = {.lex_state = 66},
+  [393] = {.lex_state = 39},
+  [394] = {.lex_state = 66},
+  [395] = {.lex_state = 66},
+  [396] = {.lex_state = 66},
+  [397] = {.lex_state = 0},
+  [398] = {.lex_state = 63},
+  [399] = {.lex_state = 63},
+  [400] = {.lex_state = 63},
+  [401] = {.lex_state = 63},
+  [402] = {.lex_state = 66},
+  [403] = {.lex_state = 63},
+  [404] = {.lex_state = 63},
+  [405] = {.lex_state = 63},
   [406] = {.lex_state = 0},
-  [407] = {.lex_state = 64},
-  [408] = {.lex_state = 64},
-  [409] = {.lex_state = 38},
-  [410] = {.lex_state = 64},
-  [411] = {.lex_state = 64},
-  [412] = {.lex_state = 14},
-  [413] = {.lex_state = 14},
-  [414] = {.lex_state = 0},
-  [415] = {.lex_state = 64},
-  [416] = {.lex_state = 15},
-  [417] = {.lex_state = 14},
-  [418] = {.lex_state = 64},
-  [419] = {.lex_state = 64},
-  [420] = {.lex_state = 64},
-  [421] = {.lex_state = 64},
-  [422] = {.lex_state = 0},
-  [423] = {.lex_state = 64},
-  [424] = {.lex_state = 64},
-  [425] = {.lex_state = 64},
-  [426] = {.lex_state = 14},
-  [427] = {.lex_state = 14},
-  [428] = {.lex_state = 64},
-  [429] = {.lex_state = 0},
-  [430] = {.lex_state = 64},
-  [431] = {.lex_state = 14},
-  [432] = {.lex_state = 64},
-  [433] = {.lex_state = 64},
-  [434] = {.lex_state = 14},
-  [435] = {.lex_state = 0},
-  [436] = {.lex_state = 12},
-  [437] = {.lex_state = 0},
-  [438] = {.lex_state = 64},
-  [439] = {.lex_state = 64},
-  [440] = {.lex_state = 64},
-  [441] = {.lex_state = 12},
-  [442] = {.lex_state = 12},
-  [443] = {.lex_state = 15},
-  [444] = {.lex_state = 12},
-  [445] = {.lex_state = 64},
-  [446] = {.lex_state = 12},
-  [447] = {.lex_state = 12},
-  [448] = {.lex_state = 12},
-  [449] = {.lex_state = 64},
-  [450] = {.lex_state = 12},
+  [407] = {.lex_state = 63},
+  [408] = {.lex_state = 63},
+  [409] = {.lex_state = 63},
+  [410] = {.lex_state = 63},
+  [411] = {.lex_state = 66},
+  [412] = {.lex_state = 13},
+  [413] = {.lex_state = 13},
+  [414] = {.lex_state = 13},
+  [415] = {.lex_state = 39},
+  [416] = {.lex_state = 39},
+  [417] = {.lex_state = 39},
+  [418] = {.lex_state = 39},
+  [419] = {.lex_state = 39},
+  [420] = {.lex_state = 66},
+  [421] = {.lex_state = 0},
+  [422] = {.lex_state = 66},
+  [423] = {.lex_state = 66},
+  [424] = {.lex_state = 66},
+  [425] = {.lex_state = 66},
+  [426] = {.lex_state = 66},
+  [427] = {.lex_state = 66},
+  [428] = {.lex_state = 66},
+  [429] = {.lex_state = 13},
+  [430] = {.lex_state = 66},
+  [431] = {.lex_state = 66},
+  [432] = {.lex_state = 13},
+  [433] = {.lex_state = 66},
+  [434] = {.lex_state = 66},
+  [435] = {.lex_state = 66},
+  [436] = {.lex_state = 66},
+  [437] = {.lex_state = 39},
+  [438] = {.lex_state = 66},
+  [439] = {.lex_state = 66},
+  [440] = {.lex_state = 66},
+  [441] = {.lex_state = 66},
+  [442] = {.lex_state = 66},
+  [443] = {.lex_state = 63},
+  [444] = {.lex_state = 43},
+  [445] = {.lex_state = 0},
+  [446] = {.lex_state = 66},
+  [447] = {.lex_state = 66},
+  [448] = {.lex_state = 0},
+  [449] = {.lex_state = 66},
+  [450] = {.lex_state = 66},
   [451] = {.lex_state = 0},
-  [452] = {.lex_state = 12},
-  [453] = {.lex_state = 12},
-  [454] = {.lex_state = 12},
-  [455] = {.lex_state = 12},
-  [456] = {.lex_state = 64},
-  [457] = {.lex_state = 12},
-  [458] = {.lex_state = 12},
+  [452] = {.lex_state = 66},
+  [453] = {.lex_state = 66},
+  [454] = {.lex_state = 15},
+  [455] = {.lex_state = 15},
+  [456] = {.lex_state = 16},
+  [457] = {.lex_state = 40},
+  [458] = {.lex_state = 0},
   [459] = {.lex_state = 0},
-  [460] = {.lex_state = 64},
+  [460] = {.lex_state = 15},
   [461] = {.lex_state = 0},
-  [462] = {.lex_state = 0},
-  [463] = {.lex_state = 64},
-  [464] = {.lex_state = 64},
-  [465] = {.lex_state = 64},
+  [462] = {.lex_state = 15},
+  [463] = {.lex_state = 66},
+  [464] = {.lex_state = 67},
+  [465] = {.lex_state = 66},
   [466] = {.lex_state = 0},
-  [467] = {.lex_state = 64},
-  [468] = {.lex_state = 64},
-  [469] = {.lex_state = 61},
-  [470] = {.lex_state = 0},
-  [471] = {.lex_state = 0},
-  [472] = {.lex_state = 64},
-  [473] = {.lex_state = 64},
-  [474] = {.lex_state = 12},
-  [475] = {.lex_state = 64},
-  [476] = {.lex_state = 42},
-  [477] = {.lex_state = 64},
-  [478] = {.lex_state = 64},
-  [479] = {.lex_state = 64},
-  [480] = {.lex_state = 66},
-  [481] = {.lex_state = 64},
-  [482] = {.lex_state = 64},
-  [483] = {.lex_state = 64},
-  [484] = {.lex_state = 0},
-  [485] = {.lex_state = 64},
-  [486] = {.lex_state = 0},
-  [487] = {.lex_state = 64},
-  [488] = {.lex_state = 0},
-  [489] = {.lex_state = 64},
-  [490] = {.lex_state = 0},
-  [491] = {.lex_state = 12},
-  [492] = {.lex_state = 64},
+  [467] = {.lex_state = 66},
+  [468] = {.lex_state = 66},
+  [469] = {.lex_state = 13},
+  [470] = {.lex_state = 13},
+  [471] = {.lex_state = 66},
+  [472] = {.lex_state = 13},
+  [473] = {.lex_state = 66},
+  [474] = {.lex_state = 13},
+  [475] = {.lex_state = 13},
+  [476] = {.lex_state = 13},
+  [477] = {.lex_state = 66},
+  [478] = {.lex_state = 13},
+  [479] = {.lex_state = 66},
+  [480] = {.lex_state = 13},
+  [481] = {.lex_state = 13},
+  [482] = {.lex_state = 13},
+  [483] = {.lex_state = 13},
+  [484] = {.lex_state = 66},
+  [485] = {.lex_state = 13},
+  [486] = {.lex_state = 13},
+  [487] = {.lex_state = 0},
+  [488] = {.lex_state = 66},
+  [489] = {.lex_state = 66},
+  [490] = {.lex_state = 66},
+  [491] = {.lex_state = 66},
+  [492] = {.lex_state = 66},
   [493] = {.lex_state = 0},
-  [494] = {.lex_state = 64},
-  [495] = {.lex_state = 64},
-  [496] = {.lex_state = 64},
-  [497] = {.lex_state = 0},
-  [498] = {.lex_state = 64},
-  [499] = {.lex_state = 61},
-  [500] = {.lex_state = 64},
-  [501] = {.lex_state = 64},
-  [502] = {.lex_state = 64},
-  [503] = {.lex_state = 0},
-  [504] = {.lex_state = 64},
-  [505] = {.lex_state = 64},
+  [494] = {.lex_state = 66},
+  [495] = {.lex_state = 0},
+  [496] = {.lex_state = 66},
+  [497] = {.lex_state = 8},
+  [498] = {.lex_state = 66},
+  [499] = {.lex_state = 66},
+  [500] = {.lex_state = 16},
+  [501] = {.lex_state = 0},
+  [502] = {.lex_state = 66},
+  [503] = {.lex_state = 66},
+  [504] = {.lex_state = 66},
+  [505] = {.lex_state = 66},
   [506] = {.lex_state = 66},
-  [507] = {.lex_state = 64},
-  [508] = {.lex_state = 64},
-  [509] = {.lex_state = 39},
-  [510] = {.lex_state = 0},
-  [511] = {.lex_state = 64},
-  [512] = {.lex_state = 0},
-  [513] = {.lex_state = 64},
-  [514] = {.lex_state = 64},
-  [515] = {.lex_state = 64},
-  [516] = {.lex_state = 64},
-  [517] = {.lex_state = 64},
-  [518] = {.lex_state = 64},
-  [519] = {.lex_state = 64},
-  [520] = {.lex_state = 64},
-  [521] = {.lex_state = 64},
-  [522] = {.lex_state = 0},
-  [523] = {.lex_state = 64},
-  [524] = {.lex_state = 64},
-  [525] = {.lex_state = 64},
-  [526] = {.lex_state = 64},
-  [527] = {.lex_state = 64},
-  [528] = {.lex_state = 64},
-  [529] = {.lex_state = 64},
-  [530] = {.lex_state = 64},
-  [531] = {.lex_state = 64},
-  [532] = {.lex_state = 64},
-  [533] = {.lex_state = 64},
-  [534] = {.lex_state = 64},
-  [535] = {.lex_state = 64},
-  [536] = {.lex_state = 0},
-  [537] = {.lex_state = 14},
-  [538] = {.lex_state = 15},
-  [539] = {.lex_state = 64},
+  [507] = {.lex_state = 66},
+  [508] = {.lex_state = 66},
+  [509] = {.lex_state = 66},
+  [510] = {.lex_state = 13},
+  [511] = {.lex_state = 66},
+  [512] = {.lex_state = 66},
+  [513] = {.lex_state = 66},
+  [514] = {.lex_state = 66},
+  [515] = {.lex_state = 13},
+  [516] = {.lex_state = 66},
+  [517] = {.lex_state = 66},
+  [518] = {.lex_state = 0},
+  [519] = {.lex_state = 13},
+  [520] = {.lex_state = 0},
+  [521] = {.lex_state = 66},
+  [522] = {.lex_state = 66},
+  [523] = {.lex_state = 66},
+  [524] = {.lex_state = 66},
+  [525] = {.lex_state = 66},
+  [526] = {.lex_state = 66},
+  [527] = {.lex_state = 16},
+  [528] = {.lex_state = 66},
+  [529] = {.lex_state = 66},
+  [530] = {.lex_state = 66},
+  [531] = {.lex_state = 0},
+  [532] = {.lex_state = 66},
+  [533] = {.lex_state = 0},
+  [534] = {.lex_state = 0},
+  [535] = {.lex_state = 66},
+  [536] = {.lex_state = 66},
+  [537] = {.lex_state = 66},
+  [538] = {.lex_state = 66},
+  [539] = {.lex_state = 66},
   [540] = {.lex_state = 15},
-  [541] = {.lex_state = 12},
-  [542] = {(TSStateId)(-1),},
+  [541] = {.lex_state = 66},
+  [542] = {.lex_state = 66},
+  [543] = {.lex_state = 15},
+  [544] = {.lex_state = 66},
+  [545] = {.lex_state = 0},
+  [546] = {.lex_state = 0},
+  [547] = {.lex_state = 0},
+  [548] = {.lex_state = 66},
+  [549] = {.lex_state = 66},
+  [550] = {.lex_state = 0},
+  [551] = {.lex_state = 13},
+  [552] = {.lex_state = 0},
+  [553] = {.lex_state = 0},
+  [554] = {.lex_state = 66},
+  [555] = {.lex_state = 66},
+  [556] = {.lex_state = 15},
+  [557] = {.lex_state = 66},
+  [558] = {.lex_state = 66},
+  [559] = {.lex_state = 66},
+  [560] = {.lex_state = 66},
+  [561] = {.lex_state = 66},
+  [562] = {.lex_state = 8},
+  [563] = {.lex_state = 66},
+  [564] = {.lex_state = 66},
+  [565] = {.lex_state = 66},
+  [566] = {.lex_state = 66},
+  [567] = {.lex_state = 66},
+  [568] = {.lex_state = 66},
+  [569] = {.lex_state = 0},
+  [570] = {.lex_state = 15},
+  [571] = {.lex_state = 67},
+  [572] = {.lex_state = 66},
+  [573] = {.lex_state = 67},
+  [574] = {.lex_state = 66},
+  [575] = {(TSStateId)(-1),},
 };
 
 static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
@@ -10652,24 +10830,25 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [sym_integer] = ACTIONS(1),
     [sym_string] = ACTIONS(1),
     [sym__plain_text] = ACTIONS(1),
+    [sym__next_text] = ACTIONS(1),
     [aux_sym_comment_token1] = ACTIONS(3),
     [aux_sym_comment_token2] = ACTIONS(3),
   },
   [STATE(1)] = {
-    [sym_source_file] = STATE(451),
-    [sym_module] = STATE(493),
-    [sym_module_header] = STATE(6),
-    [sym__module_part] = STATE(6),
-    [sym_file_names] = STATE(138),
-    [sym_function_names] = STATE(138),
-    [sym_file_locations] = STATE(138),
-    [sym_stack_frames] = STATE(138),
-    [sym_computation] = STATE(138),
-    [sym_instruction] = STATE(493),
-    [sym__shape] = STATE(493),
-    [sym_array_shape] = STATE(497),
-    [sym_tuple_shape] = STATE(497),
-    [sym_buffer_shape] = STATE(497),
+    [sym_source_file] = STATE(448),
+    [sym_module] = STATE(550),
+    [sym_module_header] = STATE(20),
+    [sym__module_part] = STATE(20),
+    [sym_file_names] = STATE(179),
+    [sym_function_names] = STATE(179),
+    [sym_file_locations] = STATE(179),
+    [sym_stack_frames] = STATE(179),
+    [sym_computation] = STATE(179),
+    [sym_instruction] = STATE(550),
+    [sym__shape] = STATE(550),
+    [sym_array_shape] = STATE(459),
+    [sym_tuple_shape] = STATE(459),
+    [sym_buffer_shape] = STATE(459),
     [sym_comment] = STATE(1),
     [ts_builtin_sym_end] = ACTIONS(5),
     [anon_sym_HloModule] = ACTIONS(7),
@@ -10689,27 +10868,29 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
 };
 
 static const uint16_t ts_small_parse_table[] = {
-  [0] = 10,
+  [0] = 11,
     ACTIONS(29), 1,
+      anon_sym_LF,
+    ACTIONS(31), 1,
       anon_sym_metadata,
-    ACTIONS(33), 1,
+    ACTIONS(35), 1,
       sym_key,
     STATE(2), 1,
       sym_comment,
-    STATE(98), 1,
-      sym__plain_attribute,
-    STATE(108), 1,
-      sym__module_attribute,
-    STATE(113), 1,
-      sym__module_metadata,
-    STATE(114), 1,
+    STATE(132), 1,
       sym__calling_attribute,
-    STATE(411), 1,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
       sym__calling_key,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(31), 11,
+    ACTIONS(33), 11,
       anon_sym_calls,
       anon_sym_to_apply,
       anon_sym_body,
@@ -10721,27 +10902,29 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_true_computation,
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
-  [42] = 10,
-    ACTIONS(35), 1,
+  [45] = 11,
+    ACTIONS(31), 1,
       anon_sym_metadata,
-    ACTIONS(37), 1,
+    ACTIONS(35), 1,
       sym_key,
+    ACTIONS(39), 1,
+      anon_sym_LF,
     STATE(3), 1,
       sym_comment,
-    STATE(342), 1,
-      sym__module_attribute,
-    STATE(343), 1,
-      sym__module_metadata,
-    STATE(344), 1,
+    STATE(132), 1,
       sym__calling_attribute,
-    STATE(345), 1,
+    STATE(134), 1,
       sym__plain_attribute,
-    STATE(533), 1,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
       sym__calling_key,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(31), 11,
+    ACTIONS(33), 11,
       anon_sym_calls,
       anon_sym_to_apply,
       anon_sym_body,
@@ -10753,432 +10936,795 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_true_computation,
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
-  [84] = 14,
-    ACTIONS(9), 1,
-      anon_sym_FileNames,
-    ACTIONS(11), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(13), 1,
-      anon_sym_FileLocations,
-    ACTIONS(15), 1,
-      anon_sym_StackFrames,
-    ACTIONS(17), 1,
-      sym_entry,
-    ACTIONS(39), 1,
-      ts_builtin_sym_end,
+  [90] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
     ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(43), 1,
-      sym_name,
+      anon_sym_LF,
     STATE(4), 1,
       sym_comment,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [135] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(43), 1,
+      anon_sym_LF,
     STATE(5), 1,
-      aux_sym_module_repeat1,
-    STATE(499), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(154), 2,
-      sym__line,
-      sym__module_part,
-    STATE(138), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [133] = 13,
-    ACTIONS(45), 1,
-      ts_builtin_sym_end,
-    ACTIONS(47), 1,
-      anon_sym_FileNames,
-    ACTIONS(50), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(53), 1,
-      anon_sym_FileLocations,
-    ACTIONS(56), 1,
-      anon_sym_StackFrames,
-    ACTIONS(59), 1,
-      sym_entry,
-    ACTIONS(62), 1,
-      sym_root,
-    ACTIONS(65), 1,
-      sym_name,
-    STATE(499), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(5), 2,
       sym_comment,
-      aux_sym_module_repeat1,
-    STATE(154), 2,
-      sym__line,
-      sym__module_part,
-    STATE(138), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [180] = 14,
-    ACTIONS(9), 1,
-      anon_sym_FileNames,
-    ACTIONS(11), 1,
-      anon_sym_FunctionNames,
-    ACTIONS(13), 1,
-      anon_sym_FileLocations,
-    ACTIONS(15), 1,
-      anon_sym_StackFrames,
-    ACTIONS(17), 1,
-      sym_entry,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(43), 1,
-      sym_name,
-    ACTIONS(68), 1,
-      ts_builtin_sym_end,
-    STATE(4), 1,
-      aux_sym_module_repeat1,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [180] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(45), 1,
+      anon_sym_LF,
     STATE(6), 1,
       sym_comment,
-    STATE(499), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(154), 2,
-      sym__line,
-      sym__module_part,
-    STATE(138), 5,
-      sym_file_names,
-      sym_function_names,
-      sym_file_locations,
-      sym_stack_frames,
-      sym_computation,
-  [229] = 7,
-    ACTIONS(74), 1,
-      anon_sym_LBRACE,
-    STATE(25), 1,
-      sym__module_block,
-    ACTIONS(70), 2,
-      ts_builtin_sym_end,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [225] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(47), 1,
       anon_sym_LF,
-    ACTIONS(80), 2,
+    STATE(7), 1,
+      sym_comment,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(7), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(77), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-    ACTIONS(72), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [263] = 8,
-    ACTIONS(86), 1,
-      anon_sym_LBRACE,
-    STATE(7), 1,
-      aux_sym__module_value_repeat1,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [270] = 11,
+    ACTIONS(49), 1,
+      anon_sym_LF,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
     STATE(8), 1,
       sym_comment,
-    STATE(25), 1,
-      sym__module_block,
-    ACTIONS(80), 2,
+    STATE(371), 1,
+      sym__module_metadata,
+    STATE(398), 1,
+      sym__module_attribute,
+    STATE(399), 1,
+      sym__calling_attribute,
+    STATE(400), 1,
+      sym__plain_attribute,
+    STATE(566), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(82), 2,
-      ts_builtin_sym_end,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [315] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(55), 1,
       anon_sym_LF,
-    ACTIONS(88), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-    ACTIONS(84), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [299] = 11,
-    ACTIONS(93), 1,
-      anon_sym_LBRACE,
-    ACTIONS(98), 1,
-      anon_sym_LPAREN,
-    ACTIONS(101), 1,
-      anon_sym_LBRACK,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
+    STATE(9), 1,
+      sym_comment,
+    STATE(371), 1,
+      sym__module_metadata,
+    STATE(398), 1,
+      sym__module_attribute,
+    STATE(399), 1,
+      sym__calling_attribute,
+    STATE(400), 1,
+      sym__plain_attribute,
+    STATE(566), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(90), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(107), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(9), 2,
-      sym_comment,
-      aux_sym__literal_repeat1,
-    ACTIONS(96), 3,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_RBRACK,
-    ACTIONS(104), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [341] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(118), 1,
-      anon_sym_RBRACK,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [360] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(57), 1,
+      anon_sym_LF,
     STATE(10), 1,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [383] = 7,
-    ACTIONS(126), 1,
-      anon_sym_LPAREN,
-    ACTIONS(128), 1,
-      anon_sym_S,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [405] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(59), 1,
+      anon_sym_LF,
     STATE(11), 1,
       sym_comment,
-    STATE(18), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(59), 1,
-      sym_tile,
-    ACTIONS(3), 2,
+    STATE(371), 1,
+      sym__module_metadata,
+    STATE(398), 1,
+      sym__module_attribute,
+    STATE(399), 1,
+      sym__calling_attribute,
+    STATE(400), 1,
+      sym__plain_attribute,
+    STATE(566), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(124), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [415] = 7,
-    ACTIONS(132), 1,
-      anon_sym_LPAREN,
-    ACTIONS(134), 1,
-      anon_sym_S,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [450] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(61), 1,
+      anon_sym_LF,
     STATE(12), 1,
       sym_comment,
-    STATE(19), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(60), 1,
-      sym_split,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [495] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(63), 1,
+      anon_sym_LF,
+    STATE(13), 1,
+      sym_comment,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [540] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(65), 1,
+      anon_sym_LF,
+    STATE(14), 1,
+      sym_comment,
+    STATE(371), 1,
+      sym__module_metadata,
+    STATE(398), 1,
+      sym__module_attribute,
+    STATE(399), 1,
+      sym__calling_attribute,
+    STATE(400), 1,
+      sym__plain_attribute,
+    STATE(566), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [585] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(67), 1,
+      anon_sym_LF,
+    STATE(15), 1,
+      sym_comment,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [630] = 10,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    STATE(16), 1,
+      sym_comment,
+    STATE(132), 1,
+      sym__calling_attribute,
+    STATE(134), 1,
+      sym__plain_attribute,
+    STATE(145), 1,
+      sym__module_attribute,
+    STATE(146), 1,
+      sym__module_metadata,
+    STATE(560), 1,
+      sym__calling_key,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(130), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [447] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(136), 1,
-      anon_sym_RBRACE,
-    STATE(13), 1,
-      sym_comment,
-    STATE(20), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [489] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(136), 1,
-      anon_sym_RPAREN,
-    STATE(14), 1,
-      sym_comment,
-    STATE(21), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [531] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(136), 1,
-      anon_sym_RBRACK,
-    STATE(15), 1,
-      sym_comment,
-    STATE(22), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [573] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(138), 1,
-      anon_sym_RPAREN,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(16), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [615] = 4,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [672] = 10,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
     STATE(17), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(371), 1,
+      sym__module_metadata,
+    STATE(398), 1,
+      sym__module_attribute,
+    STATE(399), 1,
+      sym__calling_attribute,
+    STATE(400), 1,
+      sym__plain_attribute,
+    STATE(566), 1,
+      sym__calling_key,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(140), 2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [714] = 13,
+    ACTIONS(69), 1,
       ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(142), 12,
-      anon_sym_COMMA,
+    ACTIONS(71), 1,
       anon_sym_FileNames,
+    ACTIONS(74), 1,
       anon_sym_FunctionNames,
+    ACTIONS(77), 1,
       anon_sym_FileLocations,
-      anon_sym_LBRACE,
+    ACTIONS(80), 1,
       anon_sym_StackFrames,
+    ACTIONS(83), 1,
       sym_entry,
+    ACTIONS(86), 1,
       sym_root,
+    ACTIONS(89), 1,
       sym_name,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [641] = 6,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(149), 1,
-      anon_sym_S,
-    STATE(59), 1,
-      sym_tile,
+    STATE(562), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(18), 2,
       sym_comment,
+      aux_sym_module_repeat1,
+    STATE(182), 2,
+      sym__line,
+      sym__module_part,
+    STATE(179), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [761] = 14,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(92), 1,
+      ts_builtin_sym_end,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(96), 1,
+      sym_name,
+    STATE(18), 1,
+      aux_sym_module_repeat1,
+    STATE(19), 1,
+      sym_comment,
+    STATE(562), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(182), 2,
+      sym__line,
+      sym__module_part,
+    STATE(179), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [810] = 14,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(96), 1,
+      sym_name,
+    ACTIONS(98), 1,
+      ts_builtin_sym_end,
+    STATE(19), 1,
+      aux_sym_module_repeat1,
+    STATE(20), 1,
+      sym_comment,
+    STATE(562), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(182), 2,
+      sym__line,
+      sym__module_part,
+    STATE(179), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [859] = 8,
+    ACTIONS(104), 1,
+      anon_sym_LBRACE,
+    STATE(21), 1,
+      sym_comment,
+    STATE(22), 1,
+      aux_sym__module_value_repeat1,
+    STATE(27), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(100), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(106), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(102), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [895] = 7,
+    ACTIONS(112), 1,
+      anon_sym_LBRACE,
+    STATE(27), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(108), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(22), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(115), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(110), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [929] = 11,
+    ACTIONS(121), 1,
+      anon_sym_LBRACE,
+    ACTIONS(126), 1,
+      anon_sym_LPAREN,
+    ACTIONS(129), 1,
+      anon_sym_LBRACK,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(118), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(135), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(23), 2,
+      sym_comment,
+      aux_sym__literal_repeat1,
+    ACTIONS(124), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_RBRACK,
+    ACTIONS(132), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [971] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(144), 1,
+      anon_sym_RPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
+    STATE(24), 1,
+      sym_comment,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1013] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(152), 1,
+      anon_sym_RPAREN,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
+    STATE(25), 1,
+      sym_comment,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1055] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(154), 1,
+      anon_sym_RPAREN,
+    STATE(26), 1,
+      sym_comment,
+    STATE(33), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1097] = 4,
+    STATE(27), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(156), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(158), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1123] = 7,
+    ACTIONS(162), 1,
+      anon_sym_LPAREN,
+    ACTIONS(164), 1,
+      anon_sym_S,
+    STATE(28), 1,
+      sym_comment,
+    STATE(35), 1,
       aux_sym__layout_property_repeat1,
-    ACTIONS(144), 10,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(160), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -11189,20 +11735,21 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [671] = 6,
-    ACTIONS(153), 1,
+  [1155] = 7,
+    ACTIONS(168), 1,
       anon_sym_LPAREN,
-    ACTIONS(156), 1,
+    ACTIONS(170), 1,
       anon_sym_S,
-    STATE(60), 1,
+    STATE(29), 1,
+      sym_comment,
+    STATE(36), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(78), 1,
       sym_split,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(19), 2,
-      sym_comment,
-      aux_sym__layout_property_repeat2,
-    ACTIONS(151), 10,
+    ACTIONS(166), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -11213,989 +11760,704 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [701] = 12,
-    ACTIONS(112), 1,
+  [1187] = 12,
+    ACTIONS(140), 1,
       anon_sym_LBRACE,
-    ACTIONS(114), 1,
+    ACTIONS(142), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
+    ACTIONS(146), 1,
       anon_sym_LBRACK,
-    ACTIONS(158), 1,
+    ACTIONS(172), 1,
       anon_sym_RBRACE,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(20), 1,
+    STATE(30), 1,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
+    STATE(37), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(138), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(122), 2,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(120), 3,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [743] = 12,
-    ACTIONS(112), 1,
+  [1229] = 12,
+    ACTIONS(140), 1,
       anon_sym_LBRACE,
-    ACTIONS(114), 1,
+    ACTIONS(142), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
+    ACTIONS(146), 1,
       anon_sym_LBRACK,
-    ACTIONS(158), 1,
+    ACTIONS(172), 1,
       anon_sym_RPAREN,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(21), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [785] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(158), 1,
-      anon_sym_RBRACK,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(22), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [827] = 4,
-    STATE(23), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(160), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(162), 12,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [853] = 4,
     STATE(24), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(164), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(166), 12,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [879] = 4,
-    STATE(25), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(168), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(170), 12,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_LBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [905] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(172), 1,
-      anon_sym_RBRACE,
-    STATE(26), 1,
-      sym_comment,
-    STATE(29), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [947] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(172), 1,
-      anon_sym_RPAREN,
-    STATE(27), 1,
-      sym_comment,
-    STATE(30), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [989] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(172), 1,
-      anon_sym_RBRACK,
-    STATE(28), 1,
-      sym_comment,
-    STATE(31), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1031] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(174), 1,
-      anon_sym_RBRACE,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(29), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1073] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(174), 1,
-      anon_sym_RPAREN,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(30), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1115] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(174), 1,
-      anon_sym_RBRACK,
-    STATE(9), 1,
       aux_sym__literal_repeat1,
     STATE(31), 1,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
+    STATE(54), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(138), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(122), 2,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(120), 3,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1157] = 12,
-    ACTIONS(112), 1,
+  [1271] = 12,
+    ACTIONS(140), 1,
       anon_sym_LBRACE,
-    ACTIONS(114), 1,
+    ACTIONS(142), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
+    ACTIONS(146), 1,
       anon_sym_LBRACK,
-    ACTIONS(176), 1,
-      anon_sym_RBRACE,
+    ACTIONS(172), 1,
+      anon_sym_RBRACK,
     STATE(32), 1,
       sym_comment,
-    STATE(35), 1,
+    STATE(51), 1,
       aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
+    STATE(54), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(138), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(122), 2,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(120), 3,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1199] = 12,
-    ACTIONS(112), 1,
+  [1313] = 12,
+    ACTIONS(140), 1,
       anon_sym_LBRACE,
-    ACTIONS(114), 1,
+    ACTIONS(142), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
+    ACTIONS(146), 1,
       anon_sym_LBRACK,
-    ACTIONS(176), 1,
+    ACTIONS(174), 1,
       anon_sym_RPAREN,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(33), 1,
       sym_comment,
-    STATE(36), 1,
-      aux_sym__literal_repeat1,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
+    STATE(54), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(138), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(122), 2,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(120), 3,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1241] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(176), 1,
-      anon_sym_RBRACK,
-    STATE(10), 1,
-      aux_sym__literal_repeat1,
+  [1355] = 4,
     STATE(34), 1,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(176), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(178), 12,
       anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
       sym__reference,
       sym_string,
-  [1283] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
+      sym__plain_value,
+  [1381] = 6,
+    ACTIONS(182), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(118), 1,
+    ACTIONS(185), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(35), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat1,
+    ACTIONS(180), 10,
       anon_sym_RBRACE,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(35), 1,
-      sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1411] = 6,
+    ACTIONS(189), 1,
+      anon_sym_LPAREN,
+    ACTIONS(192), 1,
+      anon_sym_S,
+    STATE(78), 1,
+      sym_split,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1325] = 12,
-    ACTIONS(112), 1,
-      anon_sym_LBRACE,
-    ACTIONS(114), 1,
-      anon_sym_LPAREN,
-    ACTIONS(116), 1,
-      anon_sym_LBRACK,
-    ACTIONS(118), 1,
-      anon_sym_RPAREN,
-    STATE(9), 1,
-      aux_sym__literal_repeat1,
-    STATE(36), 1,
+    STATE(36), 2,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(110), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(122), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(120), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1367] = 12,
-    ACTIONS(112), 1,
+      aux_sym__layout_property_repeat2,
+    ACTIONS(187), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1441] = 12,
+    ACTIONS(140), 1,
       anon_sym_LBRACE,
-    ACTIONS(114), 1,
+    ACTIONS(142), 1,
       anon_sym_LPAREN,
-    ACTIONS(116), 1,
+    ACTIONS(144), 1,
+      anon_sym_RBRACE,
+    ACTIONS(146), 1,
       anon_sym_LBRACK,
-    ACTIONS(178), 1,
-      anon_sym_RPAREN,
-    STATE(16), 1,
+    STATE(23), 1,
       aux_sym__literal_repeat1,
     STATE(37), 1,
       sym_comment,
-    STATE(53), 1,
-      sym__item,
-    STATE(56), 1,
+    STATE(54), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(110), 2,
+    ACTIONS(138), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(122), 2,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(120), 3,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1409] = 15,
-    ACTIONS(180), 1,
-      anon_sym_RBRACE,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
+  [1483] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(152), 1,
+      anon_sym_RBRACK,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(38), 1,
       sym_comment,
-    STATE(39), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1456] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(202), 1,
-      anon_sym_RBRACE,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1525] = 4,
     STATE(39), 1,
       sym_comment,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1503] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(204), 1,
-      anon_sym_RBRACE,
+    ACTIONS(194), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(196), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1551] = 4,
     STATE(40), 1,
       sym_comment,
-    STATE(41), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1550] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(206), 1,
+    ACTIONS(198), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(200), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1577] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(202), 1,
       anon_sym_RBRACE,
     STATE(41), 1,
       sym_comment,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(44), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1597] = 4,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1619] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(202), 1,
+      anon_sym_RPAREN,
     STATE(42), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(45), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(210), 2,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(208), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
+    ACTIONS(148), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1622] = 14,
-    ACTIONS(212), 1,
-      anon_sym_RBRACE,
-    ACTIONS(214), 1,
-      anon_sym_T,
-    ACTIONS(217), 1,
-      anon_sym_S,
-    ACTIONS(220), 1,
-      anon_sym_E,
-    ACTIONS(223), 1,
-      anon_sym_L,
-    ACTIONS(226), 1,
-      anon_sym_SC,
-    ACTIONS(229), 1,
-      anon_sym_M,
-    ACTIONS(232), 1,
-      anon_sym_P,
-    ACTIONS(235), 1,
-      anon_sym_POUND2,
-    ACTIONS(238), 1,
-      anon_sym_STAR,
-    ACTIONS(241), 1,
-      anon_sym_D,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+  [1661] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(202), 1,
+      anon_sym_RBRACK,
+    STATE(43), 1,
+      sym_comment,
+    STATE(46), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(43), 2,
-      sym_comment,
-      aux_sym_layout_repeat1,
-  [1667] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(244), 1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1703] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(204), 1,
       anon_sym_RBRACE,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(44), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1714] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(246), 1,
-      anon_sym_RBRACE,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1745] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(204), 1,
+      anon_sym_RPAREN,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(45), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1761] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(248), 1,
-      anon_sym_RBRACE,
-    STATE(45), 1,
-      aux_sym_layout_repeat1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1787] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(204), 1,
+      anon_sym_RBRACK,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(46), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1808] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(250), 1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1829] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(206), 1,
       anon_sym_RBRACE,
-    STATE(44), 1,
-      aux_sym_layout_repeat1,
     STATE(47), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(50), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1855] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(252), 1,
-      anon_sym_RBRACE,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1871] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(206), 1,
+      anon_sym_RPAREN,
+    STATE(25), 1,
+      aux_sym__literal_repeat1,
     STATE(48), 1,
       sym_comment,
-    STATE(49), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1902] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(254), 1,
-      anon_sym_RBRACE,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1913] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(206), 1,
+      anon_sym_RBRACK,
+    STATE(38), 1,
+      aux_sym__literal_repeat1,
     STATE(49), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1949] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(256), 1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1955] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    ACTIONS(152), 1,
       anon_sym_RBRACE,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(50), 1,
       sym_comment,
-    STATE(51), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [1996] = 15,
-    ACTIONS(182), 1,
-      anon_sym_T,
-    ACTIONS(184), 1,
-      anon_sym_S,
-    ACTIONS(186), 1,
-      anon_sym_E,
-    ACTIONS(188), 1,
-      anon_sym_L,
-    ACTIONS(190), 1,
-      anon_sym_SC,
-    ACTIONS(192), 1,
-      anon_sym_M,
-    ACTIONS(194), 1,
-      anon_sym_P,
-    ACTIONS(196), 1,
-      anon_sym_POUND2,
-    ACTIONS(198), 1,
-      anon_sym_STAR,
-    ACTIONS(200), 1,
-      anon_sym_D,
-    ACTIONS(258), 1,
-      anon_sym_RBRACE,
-    STATE(43), 1,
-      aux_sym_layout_repeat1,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1997] = 12,
+    ACTIONS(140), 1,
+      anon_sym_LBRACE,
+    ACTIONS(142), 1,
+      anon_sym_LPAREN,
+    ACTIONS(144), 1,
+      anon_sym_RBRACK,
+    ACTIONS(146), 1,
+      anon_sym_LBRACK,
+    STATE(23), 1,
+      aux_sym__literal_repeat1,
     STATE(51), 1,
       sym_comment,
-    STATE(67), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    STATE(54), 1,
+      sym_block,
+    STATE(64), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [2043] = 4,
+    ACTIONS(138), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(150), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(148), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2039] = 15,
+    ACTIONS(208), 1,
+      anon_sym_RBRACE,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
     STATE(52), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(62), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(262), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(260), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
+  [2086] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(230), 1,
       anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2068] = 4,
     STATE(53), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(266), 2,
+  [2133] = 4,
+    STATE(54), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(234), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(264), 11,
+    ACTIONS(232), 11,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_EQ,
@@ -12207,71 +12469,294 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2093] = 11,
-    ACTIONS(270), 1,
+  [2158] = 10,
+    ACTIONS(238), 1,
       anon_sym_LBRACE,
-    ACTIONS(272), 1,
+    ACTIONS(241), 1,
       anon_sym_LPAREN,
-    ACTIONS(274), 1,
+    ACTIONS(244), 1,
       anon_sym_LBRACK,
-    STATE(54), 1,
-      sym_comment,
-    STATE(55), 1,
-      aux_sym_attribute_value_repeat1,
-    STATE(106), 1,
-      sym__item,
-    STATE(110), 1,
+    STATE(118), 1,
       sym_block,
-    ACTIONS(80), 2,
+    STATE(143), 1,
+      sym__item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(268), 2,
+    ACTIONS(236), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-    ACTIONS(278), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(276), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2132] = 10,
-    ACTIONS(282), 1,
-      anon_sym_LBRACE,
-    ACTIONS(285), 1,
-      anon_sym_LPAREN,
-    ACTIONS(288), 1,
-      anon_sym_LBRACK,
-    STATE(106), 1,
-      sym__item,
-    STATE(110), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(280), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(294), 2,
+    ACTIONS(250), 2,
       anon_sym_DQUOTE,
       sym_word,
     STATE(55), 2,
       sym_comment,
       aux_sym_attribute_value_repeat1,
-    ACTIONS(291), 3,
+    ACTIONS(247), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2169] = 4,
+  [2195] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(253), 1,
+      anon_sym_RBRACE,
     STATE(56), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(58), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(299), 2,
+  [2242] = 11,
+    ACTIONS(257), 1,
+      anon_sym_LBRACE,
+    ACTIONS(259), 1,
+      anon_sym_LPAREN,
+    ACTIONS(261), 1,
+      anon_sym_LBRACK,
+    STATE(55), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(57), 1,
+      sym_comment,
+    STATE(118), 1,
+      sym_block,
+    STATE(143), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(255), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(265), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(297), 11,
+    ACTIONS(263), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2281] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(267), 1,
+      anon_sym_RBRACE,
+    STATE(58), 1,
+      sym_comment,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2328] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(269), 1,
+      anon_sym_RBRACE,
+    STATE(53), 1,
+      aux_sym_layout_repeat1,
+    STATE(59), 1,
+      sym_comment,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2375] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(271), 1,
+      anon_sym_RBRACE,
+    STATE(60), 1,
+      sym_comment,
+    STATE(63), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2422] = 14,
+    ACTIONS(273), 1,
+      anon_sym_RBRACE,
+    ACTIONS(275), 1,
+      anon_sym_T,
+    ACTIONS(278), 1,
+      anon_sym_S,
+    ACTIONS(281), 1,
+      anon_sym_E,
+    ACTIONS(284), 1,
+      anon_sym_L,
+    ACTIONS(287), 1,
+      anon_sym_SC,
+    ACTIONS(290), 1,
+      anon_sym_M,
+    ACTIONS(293), 1,
+      anon_sym_P,
+    ACTIONS(296), 1,
+      anon_sym_POUND2,
+    ACTIONS(299), 1,
+      anon_sym_STAR,
+    ACTIONS(302), 1,
+      anon_sym_D,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(61), 2,
+      sym_comment,
+      aux_sym_layout_repeat1,
+  [2467] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(305), 1,
+      anon_sym_RBRACE,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(62), 1,
+      sym_comment,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2514] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(307), 1,
+      anon_sym_RBRACE,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(63), 1,
+      sym_comment,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2561] = 4,
+    STATE(64), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(311), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(309), 11,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_EQ,
@@ -12283,177 +12768,180 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2194] = 4,
-    ACTIONS(303), 1,
-      anon_sym_S,
-    STATE(57), 1,
+  [2586] = 4,
+    STATE(65), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(301), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2218] = 4,
-    ACTIONS(307), 1,
-      anon_sym_S,
-    STATE(58), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(305), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2242] = 4,
-    ACTIONS(311), 1,
-      anon_sym_S,
-    STATE(59), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(309), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2266] = 4,
-    ACTIONS(315), 1,
-      anon_sym_S,
-    STATE(60), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(313), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2290] = 4,
-    ACTIONS(319), 1,
-      anon_sym_S,
-    STATE(61), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(317), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2314] = 11,
-    ACTIONS(270), 1,
-      anon_sym_LBRACE,
-    ACTIONS(272), 1,
-      anon_sym_LPAREN,
-    ACTIONS(274), 1,
-      anon_sym_LBRACK,
-    STATE(54), 1,
-      aux_sym_attribute_value_repeat1,
-    STATE(62), 1,
-      sym_comment,
-    STATE(106), 1,
-      sym__item,
-    STATE(110), 1,
-      sym_block,
-    STATE(401), 1,
-      sym_attribute_value,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(278), 2,
+    ACTIONS(315), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(276), 3,
+    ACTIONS(313), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2352] = 4,
+  [2611] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(317), 1,
+      anon_sym_RBRACE,
+    STATE(66), 1,
+      sym_comment,
+    STATE(67), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2658] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(319), 1,
+      anon_sym_RBRACE,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(67), 1,
+      sym_comment,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2705] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
+    ACTIONS(321), 1,
+      anon_sym_RBRACE,
+    STATE(68), 1,
+      sym_comment,
+    STATE(69), 1,
+      aux_sym_layout_repeat1,
+    STATE(90), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2752] = 15,
+    ACTIONS(210), 1,
+      anon_sym_T,
+    ACTIONS(212), 1,
+      anon_sym_S,
+    ACTIONS(214), 1,
+      anon_sym_E,
+    ACTIONS(216), 1,
+      anon_sym_L,
+    ACTIONS(218), 1,
+      anon_sym_SC,
+    ACTIONS(220), 1,
+      anon_sym_M,
+    ACTIONS(222), 1,
+      anon_sym_P,
+    ACTIONS(224), 1,
+      anon_sym_POUND2,
+    ACTIONS(226), 1,
+      anon_sym_STAR,
+    ACTIONS(228), 1,
+      anon_sym_D,
     ACTIONS(323), 1,
-      anon_sym_S,
-    STATE(63), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(321), 11,
       anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2376] = 4,
-    ACTIONS(327), 1,
-      anon_sym_S,
-    STATE(64), 1,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(69), 1,
       sym_comment,
+    STATE(90), 1,
+      sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
+  [2799] = 4,
+    STATE(70), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(327), 2,
+      anon_sym_DQUOTE,
+      sym_word,
     ACTIONS(325), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2400] = 4,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2824] = 4,
     ACTIONS(331), 1,
       anon_sym_S,
-    STATE(65), 1,
+    STATE(71), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -12470,37 +12958,182 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2424] = 7,
-    ACTIONS(333), 1,
-      ts_builtin_sym_end,
-    ACTIONS(337), 1,
-      sym_integer,
-    STATE(66), 1,
-      sym_comment,
-    STATE(89), 1,
-      aux_sym_file_names_repeat1,
-    STATE(127), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(335), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2453] = 4,
-    ACTIONS(341), 1,
+  [2848] = 4,
+    ACTIONS(335), 1,
       anon_sym_S,
-    STATE(67), 1,
+    STATE(72), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(339), 10,
+    ACTIONS(333), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2872] = 11,
+    ACTIONS(257), 1,
+      anon_sym_LBRACE,
+    ACTIONS(259), 1,
+      anon_sym_LPAREN,
+    ACTIONS(261), 1,
+      anon_sym_LBRACK,
+    STATE(57), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(73), 1,
+      sym_comment,
+    STATE(118), 1,
+      sym_block,
+    STATE(143), 1,
+      sym__item,
+    STATE(381), 1,
+      sym_attribute_value,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(265), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(263), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2910] = 4,
+    ACTIONS(339), 1,
+      anon_sym_S,
+    STATE(74), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(337), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2934] = 4,
+    ACTIONS(343), 1,
+      anon_sym_S,
+    STATE(75), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(341), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2958] = 4,
+    ACTIONS(347), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(345), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2982] = 4,
+    ACTIONS(351), 1,
+      anon_sym_S,
+    STATE(77), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(349), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3006] = 4,
+    ACTIONS(355), 1,
+      anon_sym_S,
+    STATE(78), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(353), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3030] = 4,
+    ACTIONS(359), 1,
+      anon_sym_S,
+    STATE(79), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(357), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3054] = 4,
+    ACTIONS(363), 1,
+      anon_sym_S,
+    STATE(80), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(361), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -12511,128 +13144,40 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2476] = 7,
-    ACTIONS(343), 1,
+  [3077] = 7,
+    ACTIONS(365), 1,
       ts_builtin_sym_end,
-    ACTIONS(345), 1,
+    ACTIONS(369), 1,
+      sym_integer,
+    STATE(81), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(154), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(367), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3106] = 7,
+    ACTIONS(57), 1,
       anon_sym_LF,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
-    STATE(68), 1,
-      sym_comment,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(349), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2505] = 7,
-    ACTIONS(351), 1,
-      ts_builtin_sym_end,
-    ACTIONS(355), 1,
-      sym_integer,
-    STATE(69), 1,
-      sym_comment,
-    STATE(76), 1,
-      aux_sym_file_locations_repeat1,
-    STATE(129), 1,
-      sym_file_location,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(353), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2534] = 7,
-    ACTIONS(357), 1,
-      ts_builtin_sym_end,
-    ACTIONS(361), 1,
-      sym_integer,
-    STATE(70), 1,
-      sym_comment,
-    STATE(77), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(135), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(359), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2563] = 7,
-    ACTIONS(355), 1,
-      sym_integer,
-    ACTIONS(363), 1,
-      ts_builtin_sym_end,
-    STATE(69), 1,
-      aux_sym_file_locations_repeat1,
-    STATE(71), 1,
-      sym_comment,
-    STATE(129), 1,
-      sym_file_location,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(365), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2592] = 7,
-    ACTIONS(361), 1,
-      sym_integer,
-    ACTIONS(367), 1,
-      ts_builtin_sym_end,
-    STATE(70), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(72), 1,
-      sym_comment,
-    STATE(135), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(369), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2621] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
     ACTIONS(371), 1,
       ts_builtin_sym_end,
     ACTIONS(373), 1,
-      anon_sym_LF,
-    STATE(73), 1,
+      anon_sym_COMMA,
+    STATE(82), 1,
       sym_comment,
-    STATE(94), 1,
+    STATE(102), 1,
       aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(375), 7,
@@ -12643,20 +13188,21 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [2650] = 6,
+  [3135] = 7,
     ACTIONS(377), 1,
       ts_builtin_sym_end,
+    ACTIONS(379), 1,
+      anon_sym_LF,
     ACTIONS(381), 1,
-      sym_integer,
-    STATE(127), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
+      anon_sym_COMMA,
+    STATE(83), 1,
+      sym_comment,
+    STATE(104), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(74), 2,
-      sym_comment,
-      aux_sym_file_names_repeat1,
-    ACTIONS(379), 7,
+    ACTIONS(383), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -12664,41 +13210,87 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [2677] = 6,
-    ACTIONS(384), 1,
+  [3164] = 7,
+    ACTIONS(63), 1,
+      anon_sym_LF,
+    ACTIONS(385), 1,
       ts_builtin_sym_end,
-    ACTIONS(388), 1,
+    ACTIONS(387), 1,
+      anon_sym_COMMA,
+    STATE(84), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(389), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3193] = 7,
+    ACTIONS(43), 1,
+      anon_sym_LF,
+    ACTIONS(391), 1,
+      ts_builtin_sym_end,
+    ACTIONS(393), 1,
+      anon_sym_COMMA,
+    STATE(85), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(395), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3222] = 7,
+    ACTIONS(397), 1,
+      ts_builtin_sym_end,
+    ACTIONS(401), 1,
       sym_integer,
-    STATE(130), 1,
+    STATE(86), 1,
+      sym_comment,
+    STATE(87), 1,
+      aux_sym_function_names_repeat1,
+    STATE(162), 1,
       sym_function_name,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(75), 2,
+    ACTIONS(399), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3251] = 7,
+    ACTIONS(401), 1,
+      sym_integer,
+    ACTIONS(403), 1,
+      ts_builtin_sym_end,
+    STATE(87), 1,
       sym_comment,
+    STATE(113), 1,
       aux_sym_function_names_repeat1,
-    ACTIONS(386), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2704] = 6,
-    ACTIONS(391), 1,
-      ts_builtin_sym_end,
-    ACTIONS(395), 1,
-      sym_integer,
-    STATE(129), 1,
-      sym_file_location,
+    STATE(162), 1,
+      sym_function_name,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(76), 2,
-      sym_comment,
-      aux_sym_file_locations_repeat1,
-    ACTIONS(393), 7,
+    ACTIONS(405), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -12706,64 +13298,21 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [2731] = 6,
-    ACTIONS(398), 1,
-      ts_builtin_sym_end,
-    ACTIONS(402), 1,
-      sym_integer,
-    STATE(135), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(77), 2,
-      sym_comment,
-      aux_sym_stack_frames_repeat1,
-    ACTIONS(400), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2758] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
-    ACTIONS(405), 1,
-      ts_builtin_sym_end,
+  [3280] = 7,
     ACTIONS(407), 1,
+      ts_builtin_sym_end,
+    ACTIONS(409), 1,
       anon_sym_LF,
-    STATE(78), 1,
-      sym_comment,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(409), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [2787] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
     ACTIONS(411), 1,
-      ts_builtin_sym_end,
-    ACTIONS(413), 1,
-      anon_sym_LF,
-    STATE(79), 1,
+      anon_sym_COMMA,
+    STATE(88), 1,
       sym_comment,
-    STATE(94), 1,
+    STATE(102), 1,
       aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(415), 7,
+    ACTIONS(413), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -12771,18 +13320,18 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [2816] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
-    ACTIONS(417), 1,
+  [3309] = 7,
+    ACTIONS(415), 1,
       ts_builtin_sym_end,
-    ACTIONS(419), 1,
+    ACTIONS(417), 1,
       anon_sym_LF,
-    STATE(80), 1,
+    ACTIONS(419), 1,
+      anon_sym_COMMA,
+    STATE(89), 1,
       sym_comment,
-    STATE(94), 1,
+    STATE(102), 1,
       aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(421), 7,
@@ -12793,10 +13342,10 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [2845] = 4,
+  [3338] = 4,
     ACTIONS(425), 1,
       anon_sym_S,
-    STATE(81), 1,
+    STATE(90), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -12812,154 +13361,85 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [2868] = 4,
-    ACTIONS(429), 1,
-      anon_sym_S,
-    STATE(82), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(427), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2891] = 4,
-    ACTIONS(433), 1,
-      anon_sym_S,
-    STATE(83), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(431), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2914] = 4,
-    ACTIONS(437), 1,
-      anon_sym_S,
-    STATE(84), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(435), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2937] = 4,
-    ACTIONS(441), 1,
-      anon_sym_S,
-    STATE(85), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(439), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2960] = 4,
-    ACTIONS(445), 1,
-      anon_sym_S,
-    STATE(86), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(443), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [2983] = 4,
-    ACTIONS(449), 1,
-      anon_sym_S,
-    STATE(87), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(447), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3006] = 4,
-    ACTIONS(453), 1,
-      anon_sym_S,
-    STATE(88), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(451), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3029] = 7,
-    ACTIONS(337), 1,
-      sym_integer,
-    ACTIONS(455), 1,
+  [3361] = 6,
+    ACTIONS(427), 1,
       ts_builtin_sym_end,
-    STATE(74), 1,
-      aux_sym_file_names_repeat1,
-    STATE(89), 1,
+    ACTIONS(431), 1,
+      sym_integer,
+    STATE(152), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(91), 2,
       sym_comment,
-    STATE(127), 1,
+      aux_sym_file_locations_repeat1,
+    ACTIONS(429), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3388] = 7,
+    ACTIONS(434), 1,
+      ts_builtin_sym_end,
+    ACTIONS(438), 1,
+      sym_integer,
+    STATE(92), 1,
+      sym_comment,
+    STATE(115), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(152), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(436), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3417] = 6,
+    ACTIONS(440), 1,
+      ts_builtin_sym_end,
+    ACTIONS(444), 1,
+      sym_integer,
+    STATE(154), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(93), 2,
+      sym_comment,
+      aux_sym_stack_frames_repeat1,
+    ACTIONS(442), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3444] = 7,
+    ACTIONS(447), 1,
+      ts_builtin_sym_end,
+    ACTIONS(451), 1,
+      sym_integer,
+    STATE(94), 1,
+      sym_comment,
+    STATE(96), 1,
+      aux_sym_file_names_repeat1,
+    STATE(160), 1,
       sym_file_name,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(457), 7,
+    ACTIONS(449), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -12967,126 +13447,133 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3058] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
+  [3473] = 13,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(457), 1,
+      anon_sym_RBRACE,
     ACTIONS(459), 1,
-      ts_builtin_sym_end,
+      sym__reference,
     ACTIONS(461), 1,
-      anon_sym_LF,
-    STATE(90), 1,
-      sym_comment,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(463), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3087] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
-    ACTIONS(465), 1,
-      ts_builtin_sym_end,
-    ACTIONS(467), 1,
-      anon_sym_LF,
-    STATE(91), 1,
-      sym_comment,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(469), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3116] = 7,
-    ACTIONS(471), 1,
-      ts_builtin_sym_end,
-    ACTIONS(475), 1,
-      sym_integer,
-    STATE(92), 1,
-      sym_comment,
-    STATE(93), 1,
-      aux_sym_function_names_repeat1,
-    STATE(130), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(473), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3145] = 7,
-    ACTIONS(475), 1,
-      sym_integer,
-    ACTIONS(477), 1,
-      ts_builtin_sym_end,
-    STATE(75), 1,
-      aux_sym_function_names_repeat1,
-    STATE(93), 1,
-      sym_comment,
-    STATE(130), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(479), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3174] = 5,
-    ACTIONS(483), 1,
-      anon_sym_COMMA,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(481), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    STATE(94), 2,
-      sym_comment,
-      aux_sym_module_header_repeat1,
-    ACTIONS(486), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3199] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
-    ACTIONS(488), 1,
-      ts_builtin_sym_end,
-    ACTIONS(490), 1,
-      anon_sym_LF,
-    STATE(73), 1,
-      aux_sym_module_header_repeat1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
     STATE(95), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(130), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(345), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3514] = 6,
+    ACTIONS(465), 1,
+      ts_builtin_sym_end,
+    ACTIONS(469), 1,
+      sym_integer,
+    STATE(160), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(96), 2,
+      sym_comment,
+      aux_sym_file_names_repeat1,
+    ACTIONS(467), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3541] = 7,
+    ACTIONS(472), 1,
+      ts_builtin_sym_end,
+    ACTIONS(474), 1,
+      anon_sym_LF,
+    ACTIONS(476), 1,
+      anon_sym_COMMA,
+    STATE(97), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(478), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3570] = 7,
+    ACTIONS(29), 1,
+      anon_sym_LF,
+    ACTIONS(480), 1,
+      ts_builtin_sym_end,
+    ACTIONS(482), 1,
+      anon_sym_COMMA,
+    STATE(98), 1,
+      sym_comment,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(484), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3599] = 7,
+    ACTIONS(451), 1,
+      sym_integer,
+    ACTIONS(486), 1,
+      ts_builtin_sym_end,
+    STATE(94), 1,
+      aux_sym_file_names_repeat1,
+    STATE(99), 1,
+      sym_comment,
+    STATE(160), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(488), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3628] = 7,
+    ACTIONS(369), 1,
+      sym_integer,
+    ACTIONS(490), 1,
+      ts_builtin_sym_end,
+    STATE(81), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(100), 1,
+      sym_comment,
+    STATE(154), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(492), 7,
@@ -13097,145 +13584,41 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3228] = 7,
-    ACTIONS(347), 1,
-      anon_sym_COMMA,
+  [3657] = 7,
     ACTIONS(494), 1,
       ts_builtin_sym_end,
     ACTIONS(496), 1,
       anon_sym_LF,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    STATE(96), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(498), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3257] = 7,
-    ACTIONS(347), 1,
+    ACTIONS(498), 1,
       anon_sym_COMMA,
-    ACTIONS(500), 1,
-      ts_builtin_sym_end,
-    ACTIONS(502), 1,
-      anon_sym_LF,
-    STATE(94), 1,
-      aux_sym_module_header_repeat1,
-    STATE(97), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(504), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3286] = 4,
-    STATE(98), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(506), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(508), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3308] = 6,
-    ACTIONS(510), 1,
-      ts_builtin_sym_end,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    STATE(79), 1,
-      aux_sym_module_header_repeat1,
-    STATE(99), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(514), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3334] = 12,
-    ACTIONS(516), 1,
-      anon_sym_file_name_id,
-    ACTIONS(518), 1,
-      anon_sym_function_name_id,
-    ACTIONS(520), 1,
-      anon_sym_line,
-    ACTIONS(522), 1,
-      anon_sym_end_line,
-    ACTIONS(524), 1,
-      anon_sym_column,
-    ACTIONS(526), 1,
-      anon_sym_end_column,
-    ACTIONS(528), 1,
-      anon_sym_RBRACE,
-    ACTIONS(530), 1,
-      sym_key,
-    STATE(100), 1,
-      sym_comment,
-    STATE(117), 1,
-      aux_sym_file_location_repeat1,
-    STATE(153), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [3372] = 4,
     STATE(101), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(532), 2,
+    ACTIONS(500), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3686] = 5,
+    ACTIONS(504), 1,
+      anon_sym_COMMA,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(502), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(534), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3394] = 6,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    ACTIONS(536), 1,
-      ts_builtin_sym_end,
-    STATE(96), 1,
-      aux_sym_module_header_repeat1,
-    STATE(102), 1,
+    STATE(102), 2,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(538), 7,
+      aux_sym_module_header_repeat1,
+    ACTIONS(507), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -13243,37 +13626,40 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3420] = 6,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    ACTIONS(540), 1,
-      ts_builtin_sym_end,
-    STATE(78), 1,
-      aux_sym_module_header_repeat1,
+  [3711] = 4,
+    ACTIONS(511), 1,
+      anon_sym_S,
     STATE(103), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(542), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3446] = 4,
+    ACTIONS(509), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3734] = 7,
+    ACTIONS(41), 1,
+      anon_sym_LF,
+    ACTIONS(513), 1,
+      ts_builtin_sym_end,
+    ACTIONS(515), 1,
+      anon_sym_COMMA,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
     STATE(104), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(544), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(546), 8,
-      anon_sym_COMMA,
+    ACTIONS(517), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -13281,97 +13667,190 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3468] = 10,
-    ACTIONS(548), 1,
-      anon_sym_LPAREN,
-    ACTIONS(550), 1,
-      anon_sym_RPAREN,
-    ACTIONS(552), 1,
-      anon_sym_b,
-    ACTIONS(554), 1,
-      sym_primitive_type,
-    ACTIONS(556), 1,
-      sym_name,
+  [3763] = 4,
+    ACTIONS(521), 1,
+      anon_sym_S,
     STATE(105), 1,
       sym_comment,
-    STATE(312), 1,
-      sym_operand,
-    STATE(474), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(441), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [3502] = 4,
+    ACTIONS(519), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3786] = 13,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(523), 1,
+      anon_sym_RBRACE,
+    ACTIONS(525), 1,
+      sym__reference,
     STATE(106), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(142), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(361), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(560), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(558), 8,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3524] = 6,
-    ACTIONS(405), 1,
-      ts_builtin_sym_end,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    STATE(90), 1,
-      aux_sym_module_header_repeat1,
+  [3827] = 4,
+    ACTIONS(529), 1,
+      anon_sym_S,
     STATE(107), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(409), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3550] = 4,
+    ACTIONS(527), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3850] = 4,
+    ACTIONS(533), 1,
+      anon_sym_S,
     STATE(108), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(481), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(486), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3572] = 4,
+    ACTIONS(531), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3873] = 4,
+    ACTIONS(537), 1,
+      anon_sym_S,
     STATE(109), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(562), 2,
-      ts_builtin_sym_end,
+    ACTIONS(535), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3896] = 4,
+    ACTIONS(541), 1,
+      anon_sym_S,
+    STATE(110), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(539), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3919] = 4,
+    ACTIONS(545), 1,
+      anon_sym_S,
+    STATE(111), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(543), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3942] = 13,
+    ACTIONS(453), 1,
       anon_sym_LF,
-    ACTIONS(564), 8,
-      anon_sym_COMMA,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(547), 1,
+      anon_sym_RBRACE,
+    ACTIONS(549), 1,
+      sym__reference,
+    STATE(112), 1,
+      sym_comment,
+    STATE(127), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(360), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3983] = 6,
+    ACTIONS(551), 1,
+      ts_builtin_sym_end,
+    ACTIONS(555), 1,
+      sym_integer,
+    STATE(162), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(113), 2,
+      sym_comment,
+      aux_sym_function_names_repeat1,
+    ACTIONS(553), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -13379,64 +13858,60 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3594] = 4,
-    STATE(110), 1,
+  [4010] = 13,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(558), 1,
+      anon_sym_RBRACE,
+    ACTIONS(560), 1,
+      sym__reference,
+    STATE(114), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(147), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(366), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(299), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(297), 8,
+  [4051] = 7,
+    ACTIONS(438), 1,
+      sym_integer,
+    ACTIONS(562), 1,
       ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3616] = 4,
-    STATE(111), 1,
+    STATE(91), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(115), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(152), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(210), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(208), 8,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3638] = 4,
-    STATE(112), 1,
+    ACTIONS(564), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4080] = 4,
+    STATE(116), 1,
       sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(262), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(260), 8,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3660] = 4,
-    STATE(113), 1,
-      sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(566), 2,
@@ -13451,28 +13926,10 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3682] = 4,
-    STATE(114), 1,
+  [4102] = 4,
+    STATE(117), 1,
       sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(506), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(508), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3704] = 4,
-    STATE(115), 1,
-      sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(570), 2,
@@ -13487,60 +13944,110 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3726] = 4,
-    STATE(116), 1,
+  [4124] = 4,
+    STATE(118), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(574), 2,
+    ACTIONS(234), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(232), 8,
       ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(576), 8,
       anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3748] = 12,
-    ACTIONS(516), 1,
-      anon_sym_file_name_id,
-    ACTIONS(518), 1,
-      anon_sym_function_name_id,
-    ACTIONS(520), 1,
-      anon_sym_line,
-    ACTIONS(522), 1,
-      anon_sym_end_line,
-    ACTIONS(524), 1,
-      anon_sym_column,
-    ACTIONS(526), 1,
-      anon_sym_end_column,
-    ACTIONS(530), 1,
-      sym_key,
-    ACTIONS(578), 1,
-      anon_sym_RBRACE,
-    STATE(117), 1,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [4146] = 4,
+    STATE(119), 1,
       sym_comment,
-    STATE(123), 1,
-      aux_sym_file_location_repeat1,
-    STATE(153), 1,
-      sym__other_number,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(315), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(313), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [4168] = 4,
+    STATE(120), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(327), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(325), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [4190] = 6,
+    ACTIONS(407), 1,
+      ts_builtin_sym_end,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    STATE(98), 1,
+      aux_sym_module_header_repeat1,
+    STATE(121), 1,
+      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [3786] = 4,
-    STATE(118), 1,
+    ACTIONS(413), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4216] = 6,
+    ACTIONS(494), 1,
+      ts_builtin_sym_end,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    STATE(84), 1,
+      aux_sym_module_header_repeat1,
+    STATE(122), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(580), 2,
+    ACTIONS(500), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4242] = 4,
+    STATE(123), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(576), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(582), 8,
+    ACTIONS(578), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -13549,19 +14056,19 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3808] = 6,
-    ACTIONS(512), 1,
+  [4264] = 6,
+    ACTIONS(574), 1,
       anon_sym_COMMA,
-    ACTIONS(584), 1,
+    ACTIONS(580), 1,
       ts_builtin_sym_end,
     STATE(97), 1,
       aux_sym_module_header_repeat1,
-    STATE(119), 1,
+    STATE(124), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(586), 7,
+    ACTIONS(582), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -13569,10 +14076,28 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3834] = 4,
-    STATE(120), 1,
+  [4290] = 4,
+    STATE(125), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(584), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(586), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4312] = 4,
+    STATE(126), 1,
+      sym_comment,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(588), 2,
@@ -13587,135 +14112,113 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3856] = 6,
-    ACTIONS(411), 1,
-      ts_builtin_sym_end,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    STATE(91), 1,
-      aux_sym_module_header_repeat1,
-    STATE(121), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(415), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3882] = 6,
-    ACTIONS(494), 1,
-      ts_builtin_sym_end,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    STATE(80), 1,
-      aux_sym_module_header_repeat1,
-    STATE(122), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(498), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3908] = 11,
+  [4334] = 12,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
     ACTIONS(592), 1,
-      anon_sym_file_name_id,
-    ACTIONS(595), 1,
-      anon_sym_function_name_id,
-    ACTIONS(598), 1,
-      anon_sym_line,
-    ACTIONS(601), 1,
-      anon_sym_end_line,
-    ACTIONS(604), 1,
-      anon_sym_column,
-    ACTIONS(607), 1,
-      anon_sym_end_column,
-    ACTIONS(610), 1,
       anon_sym_RBRACE,
-    ACTIONS(612), 1,
+    STATE(127), 1,
+      sym_comment,
+    STATE(148), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(301), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4372] = 4,
+    STATE(128), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(594), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(596), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4394] = 11,
+    ACTIONS(598), 1,
+      anon_sym_file_name_id,
+    ACTIONS(601), 1,
+      anon_sym_function_name_id,
+    ACTIONS(604), 1,
+      anon_sym_line,
+    ACTIONS(607), 1,
+      anon_sym_end_line,
+    ACTIONS(610), 1,
+      anon_sym_column,
+    ACTIONS(613), 1,
+      anon_sym_end_column,
+    ACTIONS(616), 1,
+      anon_sym_RBRACE,
+    ACTIONS(618), 1,
       sym_key,
-    STATE(153), 1,
+    STATE(165), 1,
       sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(123), 2,
+    STATE(129), 2,
       sym_comment,
       aux_sym_file_location_repeat1,
-  [3944] = 6,
-    ACTIONS(500), 1,
-      ts_builtin_sym_end,
-    ACTIONS(512), 1,
-      anon_sym_COMMA,
-    STATE(68), 1,
-      aux_sym_module_header_repeat1,
-    STATE(124), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(504), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3970] = 4,
-    STATE(125), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(615), 2,
-      ts_builtin_sym_end,
+  [4430] = 12,
+    ACTIONS(453), 1,
       anon_sym_LF,
-    ACTIONS(617), 8,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(621), 1,
+      anon_sym_RBRACE,
+    STATE(130), 1,
+      sym_comment,
+    STATE(148), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(349), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4468] = 6,
+    ACTIONS(574), 1,
       anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3992] = 4,
-    STATE(126), 1,
+    ACTIONS(623), 1,
+      ts_builtin_sym_end,
+    STATE(101), 1,
+      aux_sym_module_header_repeat1,
+    STATE(131), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(619), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(621), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4013] = 4,
-    STATE(127), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(623), 2,
-      ts_builtin_sym_end,
-      sym_integer,
     ACTIONS(625), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -13724,16 +14227,17 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4034] = 4,
-    STATE(128), 1,
+  [4494] = 4,
+    STATE(132), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(627), 2,
       ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(629), 7,
+      anon_sym_LF,
+    ACTIONS(629), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -13741,243 +14245,14 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4055] = 4,
-    STATE(129), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(631), 2,
+  [4516] = 6,
+    ACTIONS(415), 1,
       ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(633), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4076] = 4,
-    STATE(130), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(635), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(637), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4097] = 9,
-    ACTIONS(548), 1,
-      anon_sym_LPAREN,
-    ACTIONS(552), 1,
-      anon_sym_b,
-    ACTIONS(554), 1,
-      sym_primitive_type,
-    ACTIONS(556), 1,
-      sym_name,
-    STATE(131), 1,
-      sym_comment,
-    STATE(358), 1,
-      sym_operand,
-    STATE(474), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(441), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4128] = 4,
-    STATE(132), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(639), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(641), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4149] = 4,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    STATE(85), 1,
+      aux_sym_module_header_repeat1,
     STATE(133), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(643), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(645), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4170] = 4,
-    STATE(134), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(647), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(649), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4191] = 4,
-    STATE(135), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(651), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(653), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4212] = 4,
-    STATE(136), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(655), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(657), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4233] = 11,
-    ACTIONS(659), 1,
-      anon_sym_LPAREN,
-    ACTIONS(661), 1,
-      anon_sym_RPAREN,
-    ACTIONS(663), 1,
-      sym__module_array_shape,
-    ACTIONS(665), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(667), 1,
-      sym__operand_name,
-    STATE(137), 1,
-      sym_comment,
-    STATE(279), 1,
-      sym__module_operand,
-    STATE(412), 1,
-      sym__module_tuple_shape,
-    STATE(413), 1,
-      sym__module_buffer_shape,
-    STATE(431), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4268] = 4,
-    ACTIONS(669), 1,
-      ts_builtin_sym_end,
-    STATE(138), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(671), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4288] = 4,
-    ACTIONS(673), 1,
-      ts_builtin_sym_end,
-    STATE(139), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(675), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4308] = 4,
-    ACTIONS(677), 1,
-      ts_builtin_sym_end,
-    STATE(140), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(679), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4328] = 8,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(683), 1,
-      anon_sym_RPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(141), 1,
-      sym_comment,
-    STATE(318), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4356] = 4,
-    ACTIONS(417), 1,
-      ts_builtin_sym_end,
-    STATE(142), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -13990,51 +14265,17 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4376] = 4,
-    ACTIONS(691), 1,
-      anon_sym_RBRACE,
-    STATE(143), 1,
+  [4542] = 4,
+    STATE(134), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(689), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4396] = 8,
-    ACTIONS(82), 1,
-      anon_sym_LF,
-    ACTIONS(84), 1,
-      anon_sym_COMMA,
-    ACTIONS(693), 1,
-      anon_sym_LBRACE,
-    STATE(144), 1,
-      sym_comment,
-    STATE(146), 1,
-      aux_sym__module_value_repeat1,
-    STATE(209), 1,
-      sym__module_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(695), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [4424] = 4,
-    ACTIONS(697), 1,
+    ACTIONS(627), 2,
       ts_builtin_sym_end,
-    STATE(145), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(699), 7,
+      anon_sym_LF,
+    ACTIONS(629), 8,
+      anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14042,86 +14283,334 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4444] = 7,
-    ACTIONS(70), 1,
-      anon_sym_LF,
-    ACTIONS(72), 1,
-      anon_sym_COMMA,
-    ACTIONS(701), 1,
-      anon_sym_LBRACE,
-    STATE(209), 1,
-      sym__module_block,
-    ACTIONS(80), 2,
+  [4564] = 12,
+    ACTIONS(631), 1,
+      anon_sym_file_name_id,
+    ACTIONS(633), 1,
+      anon_sym_function_name_id,
+    ACTIONS(635), 1,
+      anon_sym_line,
+    ACTIONS(637), 1,
+      anon_sym_end_line,
+    ACTIONS(639), 1,
+      anon_sym_column,
+    ACTIONS(641), 1,
+      anon_sym_end_column,
+    ACTIONS(643), 1,
+      anon_sym_RBRACE,
+    ACTIONS(645), 1,
+      sym_key,
+    STATE(135), 1,
+      sym_comment,
+    STATE(136), 1,
+      aux_sym_file_location_repeat1,
+    STATE(165), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(146), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(704), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [4470] = 4,
-    ACTIONS(709), 1,
+  [4602] = 12,
+    ACTIONS(631), 1,
+      anon_sym_file_name_id,
+    ACTIONS(633), 1,
+      anon_sym_function_name_id,
+    ACTIONS(635), 1,
+      anon_sym_line,
+    ACTIONS(637), 1,
+      anon_sym_end_line,
+    ACTIONS(639), 1,
+      anon_sym_column,
+    ACTIONS(641), 1,
+      anon_sym_end_column,
+    ACTIONS(645), 1,
+      sym_key,
+    ACTIONS(647), 1,
       anon_sym_RBRACE,
-    STATE(147), 1,
+    STATE(129), 1,
+      aux_sym_file_location_repeat1,
+    STATE(136), 1,
+      sym_comment,
+    STATE(165), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4640] = 6,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    ACTIONS(649), 1,
+      ts_builtin_sym_end,
+    STATE(89), 1,
+      aux_sym_module_header_repeat1,
+    STATE(137), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(707), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4490] = 8,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    ACTIONS(711), 1,
-      anon_sym_RPAREN,
-    STATE(148), 1,
+    ACTIONS(651), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4666] = 4,
+    STATE(138), 1,
       sym_comment,
-    STATE(311), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(653), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(655), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4688] = 6,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    ACTIONS(657), 1,
+      ts_builtin_sym_end,
+    STATE(88), 1,
+      aux_sym_module_header_repeat1,
+    STATE(139), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(659), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4714] = 10,
+    ACTIONS(661), 1,
+      anon_sym_LPAREN,
+    ACTIONS(663), 1,
+      anon_sym_RPAREN,
+    ACTIONS(665), 1,
+      anon_sym_b,
+    ACTIONS(667), 1,
+      sym_primitive_type,
+    ACTIONS(669), 1,
+      sym_name,
+    STATE(140), 1,
+      sym_comment,
+    STATE(339), 1,
+      sym_operand,
+    STATE(515), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(221), 3,
+    STATE(469), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [4518] = 4,
-    ACTIONS(715), 1,
+  [4748] = 6,
+    ACTIONS(472), 1,
+      ts_builtin_sym_end,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    STATE(82), 1,
+      aux_sym_module_header_repeat1,
+    STATE(141), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(478), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4774] = 12,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(671), 1,
       anon_sym_RBRACE,
+    STATE(142), 1,
+      sym_comment,
+    STATE(148), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(364), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4812] = 4,
+    STATE(143), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(675), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(673), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [4834] = 4,
+    STATE(144), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(677), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(679), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4856] = 4,
+    STATE(145), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(502), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(507), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4878] = 4,
+    STATE(146), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(681), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(683), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4900] = 12,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(685), 1,
+      anon_sym_RBRACE,
+    STATE(147), 1,
+      sym_comment,
+    STATE(148), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(368), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4938] = 10,
+    ACTIONS(687), 1,
+      anon_sym_LF,
+    ACTIONS(689), 1,
+      anon_sym_LBRACE,
+    ACTIONS(692), 1,
+      anon_sym_RBRACE,
+    ACTIONS(694), 1,
+      sym_string,
+    ACTIONS(697), 1,
+      sym__plain_text,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(148), 2,
+      sym_comment,
+      aux_sym__module_block_repeat1,
+  [4971] = 4,
     STATE(149), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(713), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4538] = 4,
-    ACTIONS(717), 1,
+    ACTIONS(700), 2,
       ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(702), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4992] = 4,
     STATE(150), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(719), 7,
+    ACTIONS(704), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(706), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14129,15 +14618,16 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4558] = 4,
-    ACTIONS(721), 1,
-      ts_builtin_sym_end,
+  [5013] = 4,
     STATE(151), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(723), 7,
+    ACTIONS(708), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(710), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14145,47 +14635,55 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4578] = 4,
-    ACTIONS(727), 1,
-      anon_sym_RBRACE,
+  [5034] = 4,
     STATE(152), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(725), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4598] = 4,
-    ACTIONS(731), 1,
-      anon_sym_RBRACE,
+    ACTIONS(712), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(714), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5055] = 9,
+    ACTIONS(661), 1,
+      anon_sym_LPAREN,
+    ACTIONS(665), 1,
+      anon_sym_b,
+    ACTIONS(667), 1,
+      sym_primitive_type,
+    ACTIONS(669), 1,
+      sym_name,
     STATE(153), 1,
       sym_comment,
+    STATE(439), 1,
+      sym_operand,
+    STATE(515), 1,
+      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(729), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4618] = 4,
-    ACTIONS(733), 1,
-      ts_builtin_sym_end,
+    STATE(469), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5086] = 4,
     STATE(154), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(735), 7,
+    ACTIONS(716), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(718), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14193,31 +14691,40 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4638] = 4,
-    ACTIONS(459), 1,
-      ts_builtin_sym_end,
+  [5107] = 11,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(720), 1,
+      anon_sym_LF,
+    ACTIONS(722), 1,
+      anon_sym_RBRACE,
     STATE(155), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(159), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(463), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4658] = 4,
-    ACTIONS(343), 1,
-      ts_builtin_sym_end,
+  [5142] = 4,
     STATE(156), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(349), 7,
+    ACTIONS(724), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(726), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14225,57 +14732,16 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4678] = 8,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    ACTIONS(737), 1,
-      anon_sym_RPAREN,
+  [5163] = 4,
     STATE(157), 1,
       sym_comment,
-    STATE(326), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4706] = 10,
-    ACTIONS(659), 1,
-      anon_sym_LPAREN,
-    ACTIONS(663), 1,
-      sym__module_array_shape,
-    ACTIONS(665), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(667), 1,
-      sym__operand_name,
-    STATE(158), 1,
-      sym_comment,
-    STATE(404), 1,
-      sym__module_operand,
-    STATE(412), 1,
-      sym__module_tuple_shape,
-    STATE(413), 1,
-      sym__module_buffer_shape,
-    STATE(431), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4738] = 4,
-    ACTIONS(739), 1,
+    ACTIONS(728), 2,
       ts_builtin_sym_end,
-    STATE(159), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(741), 7,
+      sym_integer,
+    ACTIONS(730), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14283,10 +14749,237 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4758] = 4,
+  [5184] = 4,
+    STATE(158), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(732), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(734), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5205] = 11,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(463), 1,
+      sym__plain_text,
+    ACTIONS(736), 1,
+      anon_sym_LF,
+    ACTIONS(738), 1,
+      anon_sym_RBRACE,
+    STATE(148), 1,
+      aux_sym__module_block_repeat1,
+    STATE(159), 1,
+      sym_comment,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(264), 1,
+      sym__nested_item,
+    STATE(265), 1,
+      sym__module_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5240] = 4,
+    STATE(160), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(740), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(742), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5261] = 11,
+    ACTIONS(744), 1,
+      anon_sym_LPAREN,
+    ACTIONS(746), 1,
+      anon_sym_RPAREN,
+    ACTIONS(748), 1,
+      sym__module_array_shape,
+    ACTIONS(750), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(752), 1,
+      sym__operand_name,
+    STATE(161), 1,
+      sym_comment,
+    STATE(297), 1,
+      sym__module_operand,
+    STATE(460), 1,
+      sym__module_shape,
+    STATE(543), 1,
+      sym__module_tuple_shape,
+    STATE(556), 1,
+      sym__module_buffer_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5296] = 4,
+    STATE(162), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(754), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(756), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5317] = 4,
+    ACTIONS(758), 1,
+      ts_builtin_sym_end,
+    STATE(163), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(760), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5337] = 4,
+    ACTIONS(762), 1,
+      ts_builtin_sym_end,
+    STATE(164), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(764), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5357] = 4,
+    ACTIONS(768), 1,
+      anon_sym_RBRACE,
+    STATE(165), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(766), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5377] = 4,
+    ACTIONS(480), 1,
+      ts_builtin_sym_end,
+    STATE(166), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(484), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5397] = 4,
+    ACTIONS(772), 1,
+      anon_sym_RBRACE,
+    STATE(167), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(770), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5417] = 4,
+    ACTIONS(776), 1,
+      anon_sym_RBRACE,
+    STATE(168), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(774), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5437] = 4,
+    ACTIONS(780), 1,
+      anon_sym_RBRACE,
+    STATE(169), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(778), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5457] = 4,
+    ACTIONS(784), 1,
+      anon_sym_RBRACE,
+    STATE(170), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(782), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5477] = 4,
     ACTIONS(371), 1,
       ts_builtin_sym_end,
-    STATE(160), 1,
+    STATE(171), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -14299,15 +14992,105 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4778] = 4,
-    ACTIONS(465), 1,
-      ts_builtin_sym_end,
-    STATE(161), 1,
+  [5497] = 4,
+    ACTIONS(788), 1,
+      anon_sym_RBRACE,
+    STATE(172), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(469), 7,
+    ACTIONS(786), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5517] = 4,
+    ACTIONS(792), 1,
+      anon_sym_RBRACE,
+    STATE(173), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(790), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5537] = 10,
+    ACTIONS(744), 1,
+      anon_sym_LPAREN,
+    ACTIONS(748), 1,
+      sym__module_array_shape,
+    ACTIONS(750), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(752), 1,
+      sym__operand_name,
+    STATE(174), 1,
+      sym_comment,
+    STATE(384), 1,
+      sym__module_operand,
+    STATE(460), 1,
+      sym__module_shape,
+    STATE(543), 1,
+      sym__module_tuple_shape,
+    STATE(556), 1,
+      sym__module_buffer_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5569] = 8,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(796), 1,
+      anon_sym_RPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(175), 1,
+      sym_comment,
+    STATE(321), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5597] = 4,
+    ACTIONS(804), 1,
+      anon_sym_RBRACE,
+    STATE(176), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(802), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [5617] = 4,
+    ACTIONS(385), 1,
+      ts_builtin_sym_end,
+    STATE(177), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(389), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14315,5492 +15098,5803 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4798] = 4,
-    ACTIONS(745), 1,
-      anon_sym_RBRACE,
-    STATE(162), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(743), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4818] = 4,
-    ACTIONS(749), 1,
-      anon_sym_RBRACE,
-    STATE(163), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(747), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4838] = 4,
-    ACTIONS(753), 1,
-      anon_sym_RBRACE,
-    STATE(164), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(751), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [4858] = 6,
-    ACTIONS(757), 1,
-      anon_sym_LBRACE,
-    STATE(165), 1,
-      sym_comment,
-    STATE(227), 1,
-      sym_layout,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(755), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(759), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [4881] = 9,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(763), 1,
-      anon_sym_RBRACE,
-    ACTIONS(765), 1,
-      sym__reference,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    STATE(166), 1,
-      sym_comment,
-    STATE(215), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4910] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(167), 1,
-      sym_comment,
-    STATE(420), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4935] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(168), 1,
-      sym_comment,
-    STATE(280), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4960] = 9,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(773), 1,
-      anon_sym_RPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(169), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(302), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4989] = 9,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(779), 1,
-      anon_sym_RBRACE,
-    ACTIONS(781), 1,
-      sym__reference,
-    STATE(170), 1,
-      sym_comment,
-    STATE(216), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5018] = 8,
-    ACTIONS(88), 1,
-      sym__plain_value,
-    ACTIONS(783), 1,
-      anon_sym_LBRACE,
-    STATE(8), 1,
-      aux_sym__module_value_repeat1,
-    STATE(25), 1,
-      sym__module_block,
-    STATE(109), 1,
-      sym__module_value,
-    STATE(171), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(785), 2,
-      sym__reference,
-      sym_string,
-  [5045] = 9,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(787), 1,
-      anon_sym_RPAREN,
-    STATE(172), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(316), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5074] = 8,
-    ACTIONS(695), 1,
-      sym__plain_value,
-    ACTIONS(789), 1,
-      anon_sym_LBRACE,
-    STATE(144), 1,
-      aux_sym__module_value_repeat1,
-    STATE(173), 1,
-      sym_comment,
-    STATE(209), 1,
-      sym__module_block,
-    STATE(349), 1,
-      sym__module_value,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(791), 2,
-      sym__reference,
-      sym_string,
-  [5101] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(174), 1,
-      sym_comment,
-    STATE(399), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5126] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(175), 1,
-      sym_comment,
-    STATE(530), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5151] = 9,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(793), 1,
-      anon_sym_RBRACE,
-    ACTIONS(795), 1,
-      sym__reference,
-    STATE(176), 1,
-      sym_comment,
-    STATE(191), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5180] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
-    STATE(177), 1,
-      sym_comment,
-    STATE(283), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5205] = 9,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(797), 1,
-      anon_sym_RBRACE,
-    ACTIONS(799), 1,
-      sym__reference,
+  [5637] = 4,
+    ACTIONS(391), 1,
+      ts_builtin_sym_end,
     STATE(178), 1,
       sym_comment,
-    STATE(218), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5234] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
+    ACTIONS(395), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5657] = 4,
+    ACTIONS(806), 1,
+      ts_builtin_sym_end,
     STATE(179), 1,
       sym_comment,
-    STATE(472), 1,
-      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(221), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5259] = 7,
-    ACTIONS(681), 1,
-      anon_sym_LPAREN,
-    ACTIONS(685), 1,
-      anon_sym_b,
-    ACTIONS(687), 1,
-      sym_primitive_type,
+    ACTIONS(808), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5677] = 4,
+    ACTIONS(810), 1,
+      ts_builtin_sym_end,
     STATE(180), 1,
       sym_comment,
-    STATE(508), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(812), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5697] = 4,
+    ACTIONS(814), 1,
+      ts_builtin_sym_end,
+    STATE(181), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(816), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5717] = 4,
+    ACTIONS(818), 1,
+      ts_builtin_sym_end,
+    STATE(182), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(820), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5737] = 4,
+    ACTIONS(822), 1,
+      ts_builtin_sym_end,
+    STATE(183), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(824), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5757] = 4,
+    ACTIONS(826), 1,
+      ts_builtin_sym_end,
+    STATE(184), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(828), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5777] = 8,
+    ACTIONS(100), 1,
+      anon_sym_LF,
+    ACTIONS(102), 1,
+      anon_sym_COMMA,
+    ACTIONS(830), 1,
+      anon_sym_LBRACE,
+    STATE(185), 1,
+      sym_comment,
+    STATE(186), 1,
+      aux_sym__module_value_repeat1,
+    STATE(219), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(832), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [5805] = 7,
+    ACTIONS(108), 1,
+      anon_sym_LF,
+    ACTIONS(110), 1,
+      anon_sym_COMMA,
+    ACTIONS(834), 1,
+      anon_sym_LBRACE,
+    STATE(219), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(186), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(837), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [5831] = 8,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    ACTIONS(840), 1,
+      anon_sym_RPAREN,
+    STATE(187), 1,
+      sym_comment,
+    STATE(332), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(221), 3,
+    STATE(250), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [5284] = 8,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(801), 1,
-      anon_sym_RBRACE,
-    ACTIONS(803), 1,
-      sym_name,
-    STATE(181), 1,
-      sym_comment,
-    STATE(183), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5310] = 8,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(803), 1,
-      sym_name,
-    ACTIONS(805), 1,
-      anon_sym_RBRACE,
-    STATE(182), 1,
-      sym_comment,
-    STATE(190), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5336] = 8,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(803), 1,
-      sym_name,
-    ACTIONS(807), 1,
-      anon_sym_RBRACE,
-    STATE(183), 1,
-      sym_comment,
-    STATE(198), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5362] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(184), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(461), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5388] = 8,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(803), 1,
-      sym_name,
-    ACTIONS(809), 1,
-      anon_sym_RBRACE,
-    STATE(185), 1,
-      sym_comment,
-    STATE(192), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5414] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(186), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(266), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5440] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(187), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(387), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5466] = 4,
+  [5859] = 4,
+    ACTIONS(842), 1,
+      ts_builtin_sym_end,
     STATE(188), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(811), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(813), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5484] = 4,
+    ACTIONS(844), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5879] = 4,
+    ACTIONS(846), 1,
+      ts_builtin_sym_end,
     STATE(189), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(815), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(817), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5502] = 8,
-    ACTIONS(41), 1,
+    ACTIONS(848), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
       sym_root,
-    ACTIONS(803), 1,
       sym_name,
-    ACTIONS(819), 1,
-      anon_sym_RBRACE,
+  [5899] = 4,
+    ACTIONS(850), 1,
+      ts_builtin_sym_end,
     STATE(190), 1,
       sym_comment,
-    STATE(198), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5528] = 8,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(821), 1,
-      anon_sym_RBRACE,
+    ACTIONS(852), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5919] = 8,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    ACTIONS(854), 1,
+      anon_sym_RPAREN,
     STATE(191), 1,
       sym_comment,
-    STATE(220), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
+    STATE(351), 1,
+      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5554] = 8,
-    ACTIONS(41), 1,
-      sym_root,
-    ACTIONS(803), 1,
-      sym_name,
-    ACTIONS(823), 1,
-      anon_sym_RBRACE,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5947] = 4,
+    ACTIONS(513), 1,
+      ts_builtin_sym_end,
     STATE(192), 1,
       sym_comment,
-    STATE(198), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5580] = 8,
-    ACTIONS(825), 1,
-      anon_sym_RBRACE,
-    ACTIONS(827), 1,
-      anon_sym_file_location_id,
-    ACTIONS(829), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(831), 1,
-      sym_key,
+    ACTIONS(517), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5967] = 4,
+    ACTIONS(856), 1,
+      ts_builtin_sym_end,
     STATE(193), 1,
       sym_comment,
-    STATE(213), 1,
-      aux_sym_stack_frame_repeat1,
-    STATE(264), 1,
-      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5606] = 8,
-    ACTIONS(41), 1,
+    ACTIONS(858), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
       sym_root,
-    ACTIONS(803), 1,
       sym_name,
-    ACTIONS(833), 1,
-      anon_sym_RBRACE,
+  [5987] = 4,
+    ACTIONS(860), 1,
+      ts_builtin_sym_end,
     STATE(194), 1,
       sym_comment,
-    STATE(198), 1,
-      aux_sym_computation_repeat1,
-    STATE(274), 1,
-      sym__line,
-    STATE(469), 1,
-      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5632] = 4,
+    ACTIONS(862), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6007] = 8,
+    ACTIONS(832), 1,
+      sym__plain_value,
+    ACTIONS(864), 1,
+      anon_sym_LBRACE,
+    STATE(185), 1,
+      aux_sym__module_value_repeat1,
     STATE(195), 1,
       sym_comment,
+    STATE(219), 1,
+      sym__module_block,
+    STATE(403), 1,
+      sym__module_value,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(866), 2,
+      sym__reference,
+      sym_string,
+  [6034] = 6,
+    ACTIONS(870), 1,
+      anon_sym_LBRACE,
+    STATE(196), 1,
+      sym_comment,
+    STATE(244), 1,
+      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(835), 3,
+    ACTIONS(868), 2,
       anon_sym_COMMA,
-      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(837), 3,
+    ACTIONS(872), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5650] = 8,
-    ACTIONS(771), 1,
+  [6057] = 7,
+    ACTIONS(794), 1,
       anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(196), 1,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(197), 1,
       sym_comment,
-    STATE(202), 1,
+    STATE(395), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6082] = 9,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(876), 1,
+      anon_sym_RPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(198), 1,
+      sym_comment,
+    STATE(233), 1,
       sym__module_tuple_shape,
-    STATE(203), 1,
+    STATE(237), 1,
       sym__module_buffer_shape,
-    STATE(490), 1,
+    STATE(313), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5676] = 4,
-    STATE(197), 1,
+  [6111] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(199), 1,
+      sym_comment,
+    STATE(355), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6136] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(200), 1,
+      sym_comment,
+    STATE(471), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6161] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(201), 1,
+      sym_comment,
+    STATE(467), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6186] = 9,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(882), 1,
+      anon_sym_RPAREN,
+    STATE(202), 1,
+      sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(338), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6215] = 9,
+    ACTIONS(455), 1,
+      anon_sym_LBRACE,
+    ACTIONS(461), 1,
+      sym_string,
+    ACTIONS(884), 1,
+      anon_sym_LF,
+    ACTIONS(886), 1,
+      anon_sym_RBRACE,
+    ACTIONS(888), 1,
+      sym__next_text,
+    STATE(155), 1,
+      sym__nested_item,
+    STATE(203), 1,
+      sym_comment,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6244] = 8,
+    ACTIONS(106), 1,
+      sym__plain_value,
+    ACTIONS(890), 1,
+      anon_sym_LBRACE,
+    STATE(21), 1,
+      aux_sym__module_value_repeat1,
+    STATE(27), 1,
+      sym__module_block,
+    STATE(117), 1,
+      sym__module_value,
+    STATE(204), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(892), 2,
+      sym__reference,
+      sym_string,
+  [6271] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(205), 1,
+      sym_comment,
+    STATE(328), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6296] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(206), 1,
+      sym_comment,
+    STATE(499), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6321] = 7,
+    ACTIONS(794), 1,
+      anon_sym_LPAREN,
+    ACTIONS(798), 1,
+      anon_sym_b,
+    ACTIONS(800), 1,
+      sym_primitive_type,
+    STATE(207), 1,
+      sym_comment,
+    STATE(538), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(250), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6346] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(208), 1,
+      sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(387), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6372] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(209), 1,
+      sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(513), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6398] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(210), 1,
+      sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(445), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6424] = 4,
+    STATE(211), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(839), 3,
+    ACTIONS(894), 3,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(841), 3,
+    ACTIONS(896), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [5694] = 7,
-    ACTIONS(843), 1,
-      anon_sym_RBRACE,
-    ACTIONS(845), 1,
+  [6442] = 8,
+    ACTIONS(94), 1,
       sym_root,
-    ACTIONS(848), 1,
+    ACTIONS(898), 1,
+      anon_sym_RBRACE,
+    ACTIONS(900), 1,
       sym_name,
-    STATE(274), 1,
+    STATE(212), 1,
+      sym_comment,
+    STATE(228), 1,
+      aux_sym_computation_repeat1,
+    STATE(352), 1,
       sym__line,
-    STATE(469), 1,
+    STATE(497), 1,
       sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(198), 2,
-      sym_comment,
-      aux_sym_computation_repeat1,
-  [5718] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(199), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(398), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5744] = 4,
-    STATE(200), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(851), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(853), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5762] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(201), 1,
-      sym_comment,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(528), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5788] = 4,
-    STATE(202), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(855), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(857), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5806] = 4,
-    STATE(203), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(859), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(861), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5824] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
-    STATE(204), 1,
-      sym_comment,
-    STATE(308), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5850] = 8,
-    ACTIONS(863), 1,
-      anon_sym_LBRACE,
-    ACTIONS(865), 1,
-      anon_sym_LPAREN,
-    ACTIONS(867), 1,
-      anon_sym_LBRACK,
-    ACTIONS(869), 1,
-      sym_word,
-    ACTIONS(871), 1,
-      sym_string,
-    STATE(205), 1,
-      sym_comment,
-    STATE(340), 1,
-      sym_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5876] = 4,
-    STATE(206), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(873), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(875), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5894] = 4,
-    STATE(207), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(877), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(879), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5912] = 4,
-    STATE(208), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(881), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(883), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [5930] = 4,
-    ACTIONS(168), 1,
-      anon_sym_LF,
-    STATE(209), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(170), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [5948] = 4,
-    ACTIONS(140), 1,
-      anon_sym_LF,
-    STATE(210), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [5966] = 4,
-    ACTIONS(160), 1,
-      anon_sym_LF,
-    STATE(211), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(162), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [5984] = 4,
-    ACTIONS(164), 1,
-      anon_sym_LF,
-    STATE(212), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(166), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [6002] = 7,
-    ACTIONS(885), 1,
-      anon_sym_RBRACE,
-    ACTIONS(887), 1,
-      anon_sym_file_location_id,
-    ACTIONS(890), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(893), 1,
-      sym_key,
-    STATE(264), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(213), 2,
-      sym_comment,
-      aux_sym_stack_frame_repeat1,
-  [6026] = 8,
-    ACTIONS(827), 1,
-      anon_sym_file_location_id,
-    ACTIONS(829), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(831), 1,
-      sym_key,
-    ACTIONS(896), 1,
-      anon_sym_RBRACE,
-    STATE(193), 1,
-      aux_sym_stack_frame_repeat1,
-    STATE(214), 1,
-      sym_comment,
-    STATE(264), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6052] = 8,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(898), 1,
-      anon_sym_RBRACE,
-    STATE(215), 1,
-      sym_comment,
-    STATE(220), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6078] = 8,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
-    ACTIONS(900), 1,
-      anon_sym_RBRACE,
-    STATE(216), 1,
-      sym_comment,
-    STATE(220), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6104] = 8,
-    ACTIONS(41), 1,
+  [6468] = 8,
+    ACTIONS(94), 1,
       sym_root,
-    ACTIONS(803), 1,
+    ACTIONS(900), 1,
       sym_name,
     ACTIONS(902), 1,
       anon_sym_RBRACE,
-    STATE(194), 1,
-      aux_sym_computation_repeat1,
-    STATE(217), 1,
+    STATE(213), 1,
       sym_comment,
-    STATE(274), 1,
+    STATE(228), 1,
+      aux_sym_computation_repeat1,
+    STATE(352), 1,
       sym__line,
-    STATE(469), 1,
+    STATE(497), 1,
       sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6130] = 8,
-    ACTIONS(761), 1,
-      anon_sym_LBRACE,
-    ACTIONS(767), 1,
-      sym_string,
-    ACTIONS(769), 1,
-      sym__plain_text,
+  [6494] = 8,
     ACTIONS(904), 1,
-      anon_sym_RBRACE,
-    STATE(218), 1,
+      anon_sym_LBRACE,
+    ACTIONS(906), 1,
+      anon_sym_LPAREN,
+    ACTIONS(908), 1,
+      anon_sym_LBRACK,
+    ACTIONS(910), 1,
+      sym_word,
+    ACTIONS(912), 1,
+      sym_string,
+    STATE(214), 1,
       sym_comment,
-    STATE(220), 1,
-      aux_sym__module_block_repeat1,
-    STATE(263), 1,
-      sym__module_block,
+    STATE(393), 1,
+      sym_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6520] = 7,
+    ACTIONS(914), 1,
+      anon_sym_RBRACE,
+    ACTIONS(916), 1,
+      anon_sym_file_location_id,
+    ACTIONS(919), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(922), 1,
+      sym_key,
+    STATE(269), 1,
+      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6156] = 8,
-    ACTIONS(771), 1,
-      anon_sym_LPAREN,
-    ACTIONS(775), 1,
-      sym__module_array_shape,
-    ACTIONS(777), 1,
-      anon_sym_b_LPAREN,
-    STATE(202), 1,
-      sym__module_tuple_shape,
-    STATE(203), 1,
-      sym__module_buffer_shape,
+    STATE(215), 2,
+      sym_comment,
+      aux_sym_stack_frame_repeat1,
+  [6544] = 4,
+    STATE(216), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(925), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(927), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6562] = 4,
+    STATE(217), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(929), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(931), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6580] = 4,
+    STATE(218), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(933), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(935), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6598] = 4,
+    ACTIONS(156), 1,
+      anon_sym_LF,
     STATE(219), 1,
       sym_comment,
-    STATE(485), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(158), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6616] = 4,
+    STATE(220), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(937), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(939), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6634] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(941), 1,
+      anon_sym_RBRACE,
+    STATE(221), 1,
+      sym_comment,
+    STATE(238), 1,
+      aux_sym_computation_repeat1,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6660] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(222), 1,
+      sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(533), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6182] = 7,
-    ACTIONS(906), 1,
+  [6686] = 4,
+    ACTIONS(176), 1,
+      anon_sym_LF,
+    STATE(223), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(178), 5,
+      anon_sym_COMMA,
       anon_sym_LBRACE,
-    ACTIONS(909), 1,
-      anon_sym_RBRACE,
-    ACTIONS(911), 1,
+      sym__reference,
       sym_string,
-    ACTIONS(914), 1,
-      sym__plain_text,
-    STATE(263), 1,
-      sym__module_block,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(220), 2,
-      sym_comment,
-      aux_sym__module_block_repeat1,
-  [6206] = 4,
-    STATE(221), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(917), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(919), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6223] = 6,
-    ACTIONS(921), 1,
-      anon_sym_RBRACK,
-    ACTIONS(923), 1,
-      anon_sym_LT_EQ,
-    STATE(222), 1,
-      sym_comment,
-    STATE(268), 1,
-      sym_dimension,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(925), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [6244] = 4,
-    ACTIONS(927), 1,
-      anon_sym_COMMA,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(223), 2,
-      sym_comment,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(930), 3,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-  [6261] = 4,
+      sym__plain_value,
+  [6704] = 4,
+    ACTIONS(194), 1,
+      anon_sym_LF,
     STATE(224), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(932), 2,
+    ACTIONS(196), 5,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(934), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6278] = 4,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6722] = 4,
+    ACTIONS(198), 1,
+      anon_sym_LF,
     STATE(225), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(936), 2,
+    ACTIONS(200), 5,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(938), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6295] = 6,
-    ACTIONS(940), 1,
-      anon_sym_metadata,
-    ACTIONS(942), 1,
-      sym_key,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6740] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(943), 1,
+      anon_sym_RBRACE,
     STATE(226), 1,
       sym_comment,
-    STATE(407), 1,
-      sym__attribute,
+    STATE(240), 1,
+      aux_sym_computation_repeat1,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(348), 2,
-      sym_metadata,
-      sym_attribute,
-  [6316] = 4,
+  [6766] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
     STATE(227), 1,
       sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(356), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(944), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(946), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6333] = 4,
-    STATE(228), 1,
+  [6792] = 7,
+    ACTIONS(945), 1,
+      anon_sym_RBRACE,
+    ACTIONS(947), 1,
+      sym_root,
+    ACTIONS(950), 1,
+      sym_name,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(228), 2,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(948), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(950), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6350] = 4,
+      aux_sym_computation_repeat1,
+  [6816] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
     STATE(229), 1,
       sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(442), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(952), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(954), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6367] = 4,
+  [6842] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(953), 1,
+      anon_sym_RBRACE,
+    STATE(213), 1,
+      aux_sym_computation_repeat1,
     STATE(230), 1,
       sym_comment,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(956), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(958), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6384] = 4,
+  [6868] = 4,
     STATE(231), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(960), 2,
+    ACTIONS(955), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(962), 3,
+    ACTIONS(957), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [6401] = 4,
+  [6886] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
     STATE(232), 1,
       sym_comment,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
+    STATE(511), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(964), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(966), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6418] = 4,
+  [6912] = 4,
     STATE(233), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(968), 2,
+    ACTIONS(959), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(970), 3,
+    ACTIONS(961), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [6435] = 4,
+  [6930] = 8,
+    ACTIONS(963), 1,
+      anon_sym_RBRACE,
+    ACTIONS(965), 1,
+      anon_sym_file_location_id,
+    ACTIONS(967), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(969), 1,
+      sym_key,
+    STATE(215), 1,
+      aux_sym_stack_frame_repeat1,
     STATE(234), 1,
       sym_comment,
+    STATE(269), 1,
+      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(972), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(974), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6452] = 4,
+  [6956] = 4,
     STATE(235), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(976), 2,
+    ACTIONS(971), 3,
       anon_sym_COMMA,
+      anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(978), 3,
+    ACTIONS(973), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [6469] = 6,
-    ACTIONS(923), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(980), 1,
-      anon_sym_RBRACK,
+  [6974] = 4,
     STATE(236), 1,
       sym_comment,
-    STATE(314), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(925), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [6490] = 6,
-    ACTIONS(923), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(982), 1,
-      anon_sym_RBRACK,
+    ACTIONS(975), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(977), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6992] = 4,
     STATE(237), 1,
       sym_comment,
-    STATE(328), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(925), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [6511] = 4,
-    ACTIONS(753), 1,
+    ACTIONS(979), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(981), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7010] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(983), 1,
       anon_sym_RBRACE,
+    STATE(228), 1,
+      aux_sym_computation_repeat1,
     STATE(238), 1,
       sym_comment,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(751), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [6527] = 3,
+  [7036] = 8,
+    ACTIONS(874), 1,
+      anon_sym_LPAREN,
+    ACTIONS(878), 1,
+      sym__module_array_shape,
+    ACTIONS(880), 1,
+      anon_sym_b_LPAREN,
+    STATE(233), 1,
+      sym__module_tuple_shape,
+    STATE(237), 1,
+      sym__module_buffer_shape,
     STATE(239), 1,
       sym_comment,
+    STATE(315), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(930), 4,
-      anon_sym_COMMA,
+  [7062] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(985), 1,
       anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-  [6541] = 5,
-    ACTIONS(984), 1,
-      anon_sym_RBRACE,
-    ACTIONS(986), 1,
-      sym_key,
-    STATE(409), 1,
-      sym_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(240), 2,
+    STATE(228), 1,
+      aux_sym_computation_repeat1,
+    STATE(240), 1,
       sym_comment,
-      aux_sym_metadata_repeat1,
-  [6559] = 6,
-    ACTIONS(989), 1,
-      anon_sym_LBRACE,
-    ACTIONS(991), 1,
-      sym_word,
-    ACTIONS(993), 1,
-      sym_string,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7088] = 8,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(900), 1,
+      sym_name,
+    ACTIONS(987), 1,
+      anon_sym_RBRACE,
+    STATE(212), 1,
+      aux_sym_computation_repeat1,
     STATE(241), 1,
       sym_comment,
-    STATE(382), 1,
-      sym__module_block,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6579] = 6,
-    ACTIONS(995), 1,
-      anon_sym_LBRACE,
-    ACTIONS(997), 1,
-      anon_sym_EQ,
-    ACTIONS(999), 1,
-      anon_sym_LPAREN,
-    STATE(242), 1,
-      sym_comment,
-    STATE(432), 1,
-      sym_parameters,
+    STATE(352), 1,
+      sym__line,
+    STATE(497), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6599] = 5,
-    ACTIONS(1001), 1,
-      anon_sym_COMMA,
-    STATE(223), 1,
-      aux_sym_minor_to_major_repeat1,
+  [7114] = 8,
+    ACTIONS(965), 1,
+      anon_sym_file_location_id,
+    ACTIONS(967), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(969), 1,
+      sym_key,
+    ACTIONS(989), 1,
+      anon_sym_RBRACE,
+    STATE(234), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(242), 1,
+      sym_comment,
+    STATE(269), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7140] = 4,
     STATE(243), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1003), 2,
-      anon_sym_RBRACE,
-      anon_sym_COLON,
-  [6617] = 6,
-    ACTIONS(1005), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1007), 1,
-      sym_key,
-    STATE(240), 1,
-      aux_sym_metadata_repeat1,
+    ACTIONS(991), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(993), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7157] = 4,
     STATE(244), 1,
       sym_comment,
-    STATE(409), 1,
-      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6637] = 4,
-    ACTIONS(142), 1,
-      sym__plain_text,
+    ACTIONS(995), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(997), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7174] = 4,
     STATE(245), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(140), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym_string,
-  [6653] = 4,
-    ACTIONS(1009), 1,
-      anon_sym_RBRACE,
+    ACTIONS(999), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1001), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7191] = 4,
     STATE(246), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1011), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [6669] = 4,
-    ACTIONS(162), 1,
-      sym__plain_text,
+    ACTIONS(1003), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1005), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7208] = 6,
+    ACTIONS(1007), 1,
+      anon_sym_RBRACK,
+    ACTIONS(1009), 1,
+      anon_sym_LT_EQ,
     STATE(247), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(160), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym_string,
-  [6685] = 4,
-    ACTIONS(166), 1,
-      sym__plain_text,
-    STATE(248), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(164), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym_string,
-  [6701] = 5,
-    ACTIONS(1013), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1015), 1,
-      sym_key,
-    STATE(390), 1,
-      sym__module_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(249), 2,
-      sym_comment,
-      aux_sym__module_metadata_repeat1,
-  [6719] = 6,
-    ACTIONS(1018), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1020), 1,
-      sym_key,
-    STATE(250), 1,
-      sym_comment,
-    STATE(262), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(390), 1,
-      sym__module_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6739] = 5,
-    ACTIONS(923), 1,
-      anon_sym_LT_EQ,
-    STATE(251), 1,
-      sym_comment,
-    STATE(391), 1,
+    STATE(335), 1,
       sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(925), 2,
+    ACTIONS(1011), 2,
       anon_sym_QMARK,
       sym_integer,
-  [6757] = 6,
-    ACTIONS(1022), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1024), 1,
-      sym_name,
-    STATE(101), 1,
-      sym__called,
-    STATE(118), 1,
-      sym__names,
+  [7229] = 4,
+    ACTIONS(1013), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(248), 2,
+      sym_comment,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(1016), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [7246] = 4,
+    STATE(249), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1018), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1020), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7263] = 4,
+    STATE(250), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1022), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1024), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7280] = 4,
+    STATE(251), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1026), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1028), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7297] = 4,
     STATE(252), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6777] = 6,
-    ACTIONS(1026), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1028), 1,
-      anon_sym_COLON,
-    ACTIONS(1030), 1,
-      sym_integer,
+    ACTIONS(1030), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1032), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7314] = 6,
+    ACTIONS(1034), 1,
+      anon_sym_metadata,
+    ACTIONS(1036), 1,
+      sym_key,
     STATE(253), 1,
       sym_comment,
-    STATE(410), 1,
-      sym_minor_to_major,
+    STATE(375), 1,
+      sym__attribute,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6797] = 6,
-    ACTIONS(1032), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1034), 1,
-      sym_name,
+    STATE(377), 2,
+      sym_metadata,
+      sym_attribute,
+  [7335] = 6,
+    ACTIONS(1009), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1038), 1,
+      anon_sym_RBRACK,
     STATE(254), 1,
       sym_comment,
-    STATE(350), 1,
-      sym__names,
-    STATE(351), 1,
-      sym__called,
+    STATE(290), 1,
+      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6817] = 5,
-    ACTIONS(1001), 1,
-      anon_sym_COMMA,
-    STATE(243), 1,
-      aux_sym_minor_to_major_repeat1,
+    ACTIONS(1011), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7356] = 4,
     STATE(255), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1036), 2,
-      anon_sym_RBRACE,
-      anon_sym_COLON,
-  [6835] = 6,
-    ACTIONS(1020), 1,
-      sym_key,
-    ACTIONS(1038), 1,
-      anon_sym_RBRACE,
+    ACTIONS(1040), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1042), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7373] = 4,
     STATE(256), 1,
       sym_comment,
-    STATE(258), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(390), 1,
-      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6855] = 6,
-    ACTIONS(995), 1,
-      anon_sym_LBRACE,
-    ACTIONS(999), 1,
-      anon_sym_LPAREN,
-    ACTIONS(1040), 1,
-      anon_sym_EQ,
+    ACTIONS(1044), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1046), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7390] = 4,
+    ACTIONS(176), 1,
+      anon_sym_LF,
     STATE(257), 1,
       sym_comment,
-    STATE(432), 1,
-      sym_parameters,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6875] = 6,
-    ACTIONS(1020), 1,
-      sym_key,
-    ACTIONS(1042), 1,
+    ACTIONS(178), 4,
+      anon_sym_LBRACE,
       anon_sym_RBRACE,
-    STATE(249), 1,
-      aux_sym__module_metadata_repeat1,
+      sym_string,
+      sym__plain_text,
+  [7407] = 4,
     STATE(258), 1,
       sym_comment,
-    STATE(390), 1,
-      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6895] = 4,
-    ACTIONS(1044), 1,
-      anon_sym_RBRACE,
+    ACTIONS(1048), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1050), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7424] = 4,
     STATE(259), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1046), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [6911] = 6,
-    ACTIONS(1030), 1,
-      sym_integer,
-    ACTIONS(1048), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1050), 1,
-      anon_sym_COLON,
+    ACTIONS(1052), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1054), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7441] = 4,
+    ACTIONS(198), 1,
+      anon_sym_LF,
     STATE(260), 1,
       sym_comment,
-    STATE(347), 1,
-      sym_minor_to_major,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6931] = 6,
-    ACTIONS(1030), 1,
-      sym_integer,
-    ACTIONS(1052), 1,
+    ACTIONS(200), 4,
+      anon_sym_LBRACE,
       anon_sym_RBRACE,
-    ACTIONS(1054), 1,
-      anon_sym_COLON,
+      sym_string,
+      sym__plain_text,
+  [7458] = 6,
+    ACTIONS(1009), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1056), 1,
+      anon_sym_RBRACK,
     STATE(261), 1,
       sym_comment,
-    STATE(403), 1,
-      sym_minor_to_major,
+    STATE(333), 1,
+      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6951] = 6,
-    ACTIONS(1020), 1,
-      sym_key,
-    ACTIONS(1056), 1,
-      anon_sym_RBRACE,
-    STATE(249), 1,
-      aux_sym__module_metadata_repeat1,
+    ACTIONS(1011), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7479] = 4,
+    ACTIONS(194), 1,
+      anon_sym_LF,
     STATE(262), 1,
       sym_comment,
-    STATE(390), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(196), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7496] = 4,
+    ACTIONS(1058), 1,
+      anon_sym_LF,
+    STATE(263), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1060), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7513] = 4,
+    ACTIONS(1062), 1,
+      anon_sym_LF,
+    STATE(264), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1064), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7530] = 4,
+    ACTIONS(1066), 1,
+      anon_sym_LF,
+    STATE(265), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1068), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7547] = 6,
+    ACTIONS(1070), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1072), 1,
+      sym_key,
+    STATE(266), 1,
+      sym_comment,
+    STATE(287), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(437), 1,
       sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6971] = 4,
-    ACTIONS(1060), 1,
-      sym__plain_text,
-    STATE(263), 1,
+  [7567] = 6,
+    ACTIONS(1074), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1076), 1,
+      anon_sym_COLON,
+    ACTIONS(1078), 1,
+      sym_integer,
+    STATE(267), 1,
+      sym_comment,
+    STATE(420), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7587] = 4,
+    ACTIONS(1080), 1,
+      anon_sym_RBRACE,
+    STATE(268), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1058), 3,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym_string,
-  [6987] = 4,
-    ACTIONS(1062), 1,
-      anon_sym_RBRACE,
-    STATE(264), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1064), 3,
+    ACTIONS(1082), 3,
       anon_sym_file_location_id,
       anon_sym_parent_frame_id,
       sym_key,
-  [7003] = 6,
-    ACTIONS(1007), 1,
-      sym_key,
-    ACTIONS(1066), 1,
+  [7603] = 4,
+    ACTIONS(1084), 1,
       anon_sym_RBRACE,
-    STATE(244), 1,
-      aux_sym_metadata_repeat1,
-    STATE(265), 1,
+    STATE(269), 1,
       sym_comment,
-    STATE(409), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1086), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [7619] = 6,
+    ACTIONS(1088), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1090), 1,
+      sym_name,
+    STATE(270), 1,
+      sym_comment,
+    STATE(404), 1,
+      sym__names,
+    STATE(405), 1,
+      sym__called,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7639] = 6,
+    ACTIONS(1078), 1,
+      sym_integer,
+    ACTIONS(1092), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1094), 1,
+      anon_sym_COLON,
+    STATE(271), 1,
+      sym_comment,
+    STATE(426), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7659] = 6,
+    ACTIONS(1078), 1,
+      sym_integer,
+    ACTIONS(1096), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1098), 1,
+      anon_sym_COLON,
+    STATE(272), 1,
+      sym_comment,
+    STATE(438), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7679] = 4,
+    ACTIONS(1100), 1,
+      anon_sym_RBRACE,
+    STATE(273), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1102), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [7695] = 5,
+    ACTIONS(1104), 1,
+      anon_sym_COMMA,
+    STATE(274), 1,
+      sym_comment,
+    STATE(286), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1106), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [7713] = 6,
+    ACTIONS(1072), 1,
+      sym_key,
+    ACTIONS(1108), 1,
+      anon_sym_RBRACE,
+    STATE(275), 1,
+      sym_comment,
+    STATE(282), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(437), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7733] = 6,
+    ACTIONS(1110), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1112), 1,
+      sym_word,
+    ACTIONS(1114), 1,
+      sym_string,
+    STATE(276), 1,
+      sym_comment,
+    STATE(373), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7753] = 6,
+    ACTIONS(1116), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1118), 1,
+      sym_key,
+    STATE(277), 1,
+      sym_comment,
+    STATE(283), 1,
+      aux_sym_metadata_repeat1,
+    STATE(390), 1,
       sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7023] = 4,
-    ACTIONS(1070), 1,
-      sym_opcode,
-    STATE(266), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1068), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7038] = 5,
-    ACTIONS(821), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1072), 1,
-      anon_sym_COMMA,
-    STATE(267), 1,
-      sym_comment,
-    STATE(282), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7055] = 5,
-    ACTIONS(1074), 1,
-      anon_sym_COMMA,
-    ACTIONS(1076), 1,
-      anon_sym_RBRACK,
-    STATE(268), 1,
-      sym_comment,
-    STATE(286), 1,
-      aux_sym_dimensions_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7072] = 5,
-    ACTIONS(1078), 1,
-      anon_sym_COMMA,
-    ACTIONS(1080), 1,
-      anon_sym_RBRACE,
-    STATE(269), 1,
-      sym_comment,
-    STATE(284), 1,
-      aux_sym__names_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7089] = 5,
-    ACTIONS(1082), 1,
-      ts_builtin_sym_end,
-    ACTIONS(1084), 1,
-      anon_sym_COMMA,
-    STATE(270), 1,
-      sym_comment,
-    STATE(310), 1,
-      aux_sym_instruction_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7106] = 5,
-    ACTIONS(1084), 1,
-      anon_sym_COMMA,
-    ACTIONS(1086), 1,
-      ts_builtin_sym_end,
-    STATE(271), 1,
-      sym_comment,
-    STATE(272), 1,
-      aux_sym_instruction_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7123] = 4,
-    ACTIONS(1088), 1,
-      ts_builtin_sym_end,
-    ACTIONS(1090), 1,
-      anon_sym_COMMA,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(272), 2,
-      sym_comment,
-      aux_sym_instruction_repeat1,
-  [7138] = 5,
-    ACTIONS(1093), 1,
-      anon_sym_COMMA,
-    ACTIONS(1095), 1,
-      anon_sym_RPAREN,
-    STATE(273), 1,
-      sym_comment,
-    STATE(288), 1,
-      aux_sym_operands_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7155] = 4,
-    ACTIONS(1097), 1,
-      anon_sym_RBRACE,
-    STATE(274), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1099), 2,
-      sym_root,
-      sym_name,
-  [7170] = 4,
-    ACTIONS(1101), 1,
-      anon_sym_COMMA,
-    ACTIONS(1104), 1,
-      anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(275), 2,
-      sym_comment,
-      aux_sym__module_tuple_shape_repeat1,
-  [7185] = 5,
-    ACTIONS(1106), 1,
-      anon_sym_LF,
-    ACTIONS(1108), 1,
-      anon_sym_COMMA,
-    STATE(276), 1,
-      sym_comment,
-    STATE(290), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7202] = 5,
-    ACTIONS(1108), 1,
-      anon_sym_COMMA,
-    ACTIONS(1110), 1,
-      anon_sym_LF,
-    STATE(277), 1,
-      sym_comment,
-    STATE(304), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7219] = 4,
-    ACTIONS(1114), 1,
-      anon_sym_POUND,
+  [7773] = 3,
     STATE(278), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1112), 2,
+    ACTIONS(1016), 4,
       anon_sym_COMMA,
+      anon_sym_RBRACE,
       anon_sym_RPAREN,
-  [7234] = 5,
-    ACTIONS(1116), 1,
-      anon_sym_COMMA,
-    ACTIONS(1118), 1,
-      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [7787] = 6,
+    ACTIONS(1072), 1,
+      sym_key,
+    ACTIONS(1120), 1,
+      anon_sym_RBRACE,
+    STATE(266), 1,
+      aux_sym__module_metadata_repeat1,
     STATE(279), 1,
       sym_comment,
-    STATE(291), 1,
-      aux_sym__module_operands_repeat1,
+    STATE(437), 1,
+      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7251] = 4,
+  [7807] = 5,
     ACTIONS(1122), 1,
-      sym_opcode,
-    STATE(280), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1120), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7266] = 4,
+      anon_sym_RBRACE,
     ACTIONS(1124), 1,
-      anon_sym_COMMA,
-    ACTIONS(1127), 1,
-      anon_sym_RPAREN,
+      sym_key,
+    STATE(390), 1,
+      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(281), 2,
+    STATE(280), 2,
       sym_comment,
-      aux_sym_tuple_shape_repeat1,
-  [7281] = 5,
-    ACTIONS(1072), 1,
-      anon_sym_COMMA,
+      aux_sym_metadata_repeat1,
+  [7825] = 6,
+    ACTIONS(1127), 1,
+      anon_sym_LBRACE,
     ACTIONS(1129), 1,
+      anon_sym_EQ,
+    ACTIONS(1131), 1,
+      anon_sym_LPAREN,
+    STATE(281), 1,
+      sym_comment,
+    STATE(542), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7845] = 6,
+    ACTIONS(1072), 1,
+      sym_key,
+    ACTIONS(1133), 1,
       anon_sym_RBRACE,
     STATE(282), 1,
       sym_comment,
-    STATE(293), 1,
-      aux_sym__module_block_repeat2,
+    STATE(287), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(437), 1,
+      sym__module_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7298] = 4,
-    ACTIONS(1133), 1,
-      sym_opcode,
+  [7865] = 6,
+    ACTIONS(1118), 1,
+      sym_key,
+    ACTIONS(1135), 1,
+      anon_sym_RBRACE,
+    STATE(280), 1,
+      aux_sym_metadata_repeat1,
     STATE(283), 1,
       sym_comment,
+    STATE(390), 1,
+      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1131), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7313] = 5,
-    ACTIONS(1078), 1,
-      anon_sym_COMMA,
-    ACTIONS(1135), 1,
+  [7885] = 4,
+    ACTIONS(804), 1,
       anon_sym_RBRACE,
     STATE(284), 1,
       sym_comment,
-    STATE(295), 1,
-      aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7330] = 5,
+    ACTIONS(802), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [7901] = 6,
     ACTIONS(1137), 1,
-      anon_sym_COMMA,
+      anon_sym_LBRACE,
     ACTIONS(1139), 1,
-      anon_sym_RPAREN,
+      sym_name,
+    STATE(123), 1,
+      sym__names,
+    STATE(126), 1,
+      sym__called,
     STATE(285), 1,
       sym_comment,
-    STATE(298), 1,
-      aux_sym_tile_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7347] = 5,
-    ACTIONS(1074), 1,
+  [7921] = 5,
+    ACTIONS(1104), 1,
       anon_sym_COMMA,
-    ACTIONS(1141), 1,
-      anon_sym_RBRACK,
+    STATE(248), 1,
+      aux_sym_minor_to_major_repeat1,
     STATE(286), 1,
       sym_comment,
-    STATE(323), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1141), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [7939] = 5,
+    ACTIONS(1143), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1145), 1,
+      sym_key,
+    STATE(437), 1,
+      sym__module_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(287), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+  [7957] = 5,
+    ACTIONS(1009), 1,
+      anon_sym_LT_EQ,
+    STATE(288), 1,
+      sym_comment,
+    STATE(396), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1011), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7975] = 6,
+    ACTIONS(1127), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1131), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1148), 1,
+      anon_sym_EQ,
+    STATE(289), 1,
+      sym_comment,
+    STATE(542), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7995] = 5,
+    ACTIONS(1150), 1,
+      anon_sym_COMMA,
+    ACTIONS(1152), 1,
+      anon_sym_RBRACK,
+    STATE(290), 1,
+      sym_comment,
+    STATE(354), 1,
       aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7364] = 5,
-    ACTIONS(1143), 1,
+  [8012] = 4,
+    ACTIONS(1154), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1156), 1,
       anon_sym_COMMA,
-    ACTIONS(1145), 1,
-      anon_sym_RPAREN,
-    STATE(287), 1,
-      sym_comment,
-    STATE(294), 1,
-      aux_sym_parameters_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7381] = 4,
-    ACTIONS(1147), 1,
-      anon_sym_COMMA,
-    ACTIONS(1150), 1,
-      anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(288), 2,
+    STATE(291), 2,
       sym_comment,
-      aux_sym_operands_repeat1,
-  [7396] = 4,
-    ACTIONS(1152), 1,
-      anon_sym_COMMA,
-    ACTIONS(1155), 1,
-      anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(289), 2,
-      sym_comment,
-      aux_sym_parameters_repeat1,
-  [7411] = 5,
-    ACTIONS(1108), 1,
-      anon_sym_COMMA,
-    ACTIONS(1157), 1,
-      anon_sym_LF,
-    STATE(290), 1,
-      sym_comment,
-    STATE(304), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7428] = 5,
-    ACTIONS(1116), 1,
-      anon_sym_COMMA,
+      aux_sym_instruction_repeat1,
+  [8027] = 5,
     ACTIONS(1159), 1,
+      anon_sym_COMMA,
+    ACTIONS(1161), 1,
       anon_sym_RPAREN,
-    STATE(291), 1,
-      sym_comment,
-    STATE(300), 1,
-      aux_sym__module_operands_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7445] = 4,
-    ACTIONS(1163), 1,
-      anon_sym_POUND,
     STATE(292), 1,
       sym_comment,
+    STATE(306), 1,
+      aux_sym_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1161), 2,
+  [8044] = 4,
+    ACTIONS(1163), 1,
       anon_sym_COMMA,
+    ACTIONS(1166), 1,
       anon_sym_RPAREN,
-  [7460] = 4,
-    ACTIONS(1165), 1,
-      anon_sym_COMMA,
-    ACTIONS(1168), 1,
-      anon_sym_RBRACE,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(293), 2,
       sym_comment,
-      aux_sym__module_block_repeat2,
-  [7475] = 5,
-    ACTIONS(1143), 1,
-      anon_sym_COMMA,
+      aux_sym__module_tuple_shape_repeat1,
+  [8059] = 5,
+    ACTIONS(1168), 1,
+      anon_sym_LF,
     ACTIONS(1170), 1,
-      anon_sym_RPAREN,
-    STATE(289), 1,
-      aux_sym_parameters_repeat1,
+      anon_sym_COMMA,
     STATE(294), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(308), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7492] = 4,
+  [8076] = 5,
+    ACTIONS(55), 1,
+      anon_sym_LF,
     ACTIONS(1172), 1,
       anon_sym_COMMA,
-    ACTIONS(1175), 1,
-      anon_sym_RBRACE,
-    ACTIONS(3), 2,
+    STATE(295), 1,
+      sym_comment,
+    STATE(326), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(295), 2,
-      sym_comment,
-      aux_sym__names_repeat1,
-  [7507] = 5,
-    ACTIONS(1084), 1,
-      anon_sym_COMMA,
-    ACTIONS(1177), 1,
-      ts_builtin_sym_end,
-    STATE(271), 1,
-      aux_sym_instruction_repeat1,
+  [8093] = 4,
+    ACTIONS(1176), 1,
+      anon_sym_POUND,
     STATE(296), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7524] = 4,
-    ACTIONS(1179), 1,
+    ACTIONS(1174), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8108] = 5,
+    ACTIONS(1178), 1,
+      anon_sym_COMMA,
+    ACTIONS(1180), 1,
       anon_sym_RPAREN,
     STATE(297), 1,
       sym_comment,
+    STATE(309), 1,
+      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1181), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [7539] = 4,
-    ACTIONS(1183), 1,
+  [8125] = 4,
+    ACTIONS(1182), 1,
       anon_sym_COMMA,
-    ACTIONS(1186), 1,
-      anon_sym_RPAREN,
+    ACTIONS(1185), 1,
+      anon_sym_RBRACK,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(298), 2,
       sym_comment,
-      aux_sym_tile_repeat1,
-  [7554] = 5,
-    ACTIONS(1001), 1,
-      anon_sym_COMMA,
-    ACTIONS(1188), 1,
-      anon_sym_RPAREN,
+      aux_sym_dimensions_repeat1,
+  [8140] = 5,
+    ACTIONS(162), 1,
+      anon_sym_LPAREN,
+    STATE(28), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(76), 1,
+      sym_tile,
     STATE(299), 1,
       sym_comment,
-    STATE(301), 1,
-      aux_sym_minor_to_major_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7571] = 4,
-    ACTIONS(1190), 1,
+  [8157] = 5,
+    ACTIONS(1187), 1,
       anon_sym_COMMA,
-    ACTIONS(1193), 1,
-      anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(300), 2,
-      sym_comment,
-      aux_sym__module_operands_repeat1,
-  [7586] = 5,
-    ACTIONS(1001), 1,
-      anon_sym_COMMA,
-    ACTIONS(1195), 1,
-      anon_sym_RPAREN,
-    STATE(223), 1,
-      aux_sym_minor_to_major_repeat1,
-    STATE(301), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7603] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1199), 1,
-      anon_sym_RPAREN,
-    STATE(302), 1,
-      sym_comment,
-    STATE(317), 1,
-      aux_sym__module_tuple_shape_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7620] = 4,
-    ACTIONS(739), 1,
+    ACTIONS(1189), 1,
       anon_sym_RBRACE,
+    STATE(300), 1,
+      sym_comment,
+    STATE(312), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8174] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(1191), 1,
+      anon_sym_RBRACE,
+    STATE(301), 1,
+      sym_comment,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8191] = 4,
+    ACTIONS(722), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1193), 1,
+      anon_sym_LF,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(302), 2,
+      sym_comment,
+      aux_sym__module_block_repeat2,
+  [8206] = 5,
+    ACTIONS(168), 1,
+      anon_sym_LPAREN,
+    STATE(29), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(78), 1,
+      sym_split,
     STATE(303), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(741), 2,
-      sym_root,
-      sym_name,
-  [7635] = 4,
-    ACTIONS(481), 1,
-      anon_sym_LF,
-    ACTIONS(1201), 1,
+  [8223] = 5,
+    ACTIONS(1196), 1,
       anon_sym_COMMA,
-    ACTIONS(80), 2,
+    ACTIONS(1198), 1,
+      anon_sym_RBRACE,
+    STATE(304), 1,
+      sym_comment,
+    STATE(314), 1,
+      aux_sym__names_repeat1,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(304), 2,
-      sym_comment,
-      aux_sym_module_header_repeat1,
-  [7650] = 5,
-    ACTIONS(1204), 1,
+  [8240] = 5,
+    ACTIONS(1200), 1,
       anon_sym_COMMA,
-    ACTIONS(1206), 1,
+    ACTIONS(1202), 1,
       anon_sym_RPAREN,
-    STATE(281), 1,
-      aux_sym_tuple_shape_repeat1,
     STATE(305), 1,
       sym_comment,
+    STATE(316), 1,
+      aux_sym_tile_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7667] = 5,
-    ACTIONS(755), 1,
-      ts_builtin_sym_end,
-    ACTIONS(1208), 1,
-      anon_sym_LBRACE,
-    STATE(306), 1,
-      sym_comment,
-    STATE(459), 1,
-      sym_layout,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7684] = 5,
-    ACTIONS(1210), 1,
+  [8257] = 4,
+    ACTIONS(1204), 1,
+      anon_sym_COMMA,
+    ACTIONS(1207), 1,
       anon_sym_RPAREN,
-    ACTIONS(1212), 1,
-      sym_name,
-    STATE(287), 1,
-      sym_parameter,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(306), 2,
+      sym_comment,
+      aux_sym_operands_repeat1,
+  [8272] = 5,
+    ACTIONS(1209), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1211), 1,
+      anon_sym_COMMA,
     STATE(307), 1,
       sym_comment,
+    STATE(337), 1,
+      aux_sym_instruction_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7701] = 4,
-    ACTIONS(1216), 1,
-      sym_opcode,
+  [8289] = 5,
+    ACTIONS(49), 1,
+      anon_sym_LF,
+    ACTIONS(1213), 1,
+      anon_sym_COMMA,
     STATE(308), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(326), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1214), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [7716] = 5,
-    ACTIONS(755), 1,
-      sym_name,
-    ACTIONS(1218), 1,
-      anon_sym_LBRACE,
+  [8306] = 5,
+    ACTIONS(1178), 1,
+      anon_sym_COMMA,
+    ACTIONS(1215), 1,
+      anon_sym_RPAREN,
     STATE(309), 1,
       sym_comment,
-    STATE(446), 1,
-      sym_layout,
+    STATE(318), 1,
+      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7733] = 5,
-    ACTIONS(1084), 1,
-      anon_sym_COMMA,
-    ACTIONS(1220), 1,
-      ts_builtin_sym_end,
-    STATE(272), 1,
-      aux_sym_instruction_repeat1,
+  [8323] = 4,
+    ACTIONS(1219), 1,
+      anon_sym_POUND,
     STATE(310), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7750] = 5,
-    ACTIONS(1204), 1,
+    ACTIONS(1217), 2,
       anon_sym_COMMA,
-    ACTIONS(1222), 1,
       anon_sym_RPAREN,
-    STATE(311), 1,
-      sym_comment,
-    STATE(313), 1,
-      aux_sym_tuple_shape_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7767] = 5,
-    ACTIONS(1093), 1,
+  [8338] = 4,
+    ACTIONS(1221), 1,
       anon_sym_COMMA,
     ACTIONS(1224), 1,
       anon_sym_RPAREN,
-    STATE(273), 1,
-      aux_sym_operands_repeat1,
-    STATE(312), 1,
-      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7784] = 5,
-    ACTIONS(1204), 1,
-      anon_sym_COMMA,
+    STATE(311), 2,
+      sym_comment,
+      aux_sym_parameters_repeat1,
+  [8353] = 4,
     ACTIONS(1226), 1,
+      anon_sym_COMMA,
+    ACTIONS(1229), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(312), 2,
+      sym_comment,
+      aux_sym__module_block_repeat3,
+  [8368] = 5,
+    ACTIONS(1231), 1,
+      anon_sym_COMMA,
+    ACTIONS(1233), 1,
       anon_sym_RPAREN,
-    STATE(281), 1,
-      aux_sym_tuple_shape_repeat1,
     STATE(313), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7801] = 5,
-    ACTIONS(1074), 1,
-      anon_sym_COMMA,
-    ACTIONS(1228), 1,
-      anon_sym_RBRACK,
-    STATE(314), 1,
-      sym_comment,
-    STATE(315), 1,
-      aux_sym_dimensions_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7818] = 5,
-    ACTIONS(1074), 1,
-      anon_sym_COMMA,
-    ACTIONS(1230), 1,
-      anon_sym_RBRACK,
-    STATE(315), 1,
-      sym_comment,
-    STATE(323), 1,
-      aux_sym_dimensions_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7835] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1232), 1,
-      anon_sym_RPAREN,
-    STATE(316), 1,
-      sym_comment,
-    STATE(320), 1,
+    STATE(341), 1,
       aux_sym__module_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7852] = 5,
-    ACTIONS(1197), 1,
+  [8385] = 4,
+    ACTIONS(1235), 1,
       anon_sym_COMMA,
-    ACTIONS(1234), 1,
+    ACTIONS(1238), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(314), 2,
+      sym_comment,
+      aux_sym__names_repeat1,
+  [8400] = 4,
+    ACTIONS(1242), 1,
+      sym_opcode,
+    STATE(315), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1240), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [8415] = 4,
+    ACTIONS(1244), 1,
+      anon_sym_COMMA,
+    ACTIONS(1247), 1,
       anon_sym_RPAREN,
-    STATE(275), 1,
-      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(316), 2,
+      sym_comment,
+      aux_sym_tile_repeat1,
+  [8430] = 5,
+    ACTIONS(1104), 1,
+      anon_sym_COMMA,
+    ACTIONS(1249), 1,
+      anon_sym_RPAREN,
     STATE(317), 1,
       sym_comment,
+    STATE(320), 1,
+      aux_sym_minor_to_major_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7869] = 5,
-    ACTIONS(1204), 1,
+  [8447] = 4,
+    ACTIONS(1251), 1,
       anon_sym_COMMA,
-    ACTIONS(1236), 1,
+    ACTIONS(1254), 1,
       anon_sym_RPAREN,
-    STATE(305), 1,
-      aux_sym_tuple_shape_repeat1,
-    STATE(318), 1,
-      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7886] = 5,
-    ACTIONS(999), 1,
+    STATE(318), 2,
+      sym_comment,
+      aux_sym__module_operands_repeat1,
+  [8462] = 5,
+    ACTIONS(1131), 1,
       anon_sym_LPAREN,
-    ACTIONS(1238), 1,
+    ACTIONS(1256), 1,
       anon_sym_LBRACE,
     STATE(319), 1,
       sym_comment,
-    STATE(527), 1,
+    STATE(489), 1,
       sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7903] = 5,
-    ACTIONS(1197), 1,
+  [8479] = 5,
+    ACTIONS(1104), 1,
       anon_sym_COMMA,
-    ACTIONS(1240), 1,
+    ACTIONS(1258), 1,
       anon_sym_RPAREN,
-    STATE(275), 1,
-      aux_sym__module_tuple_shape_repeat1,
+    STATE(248), 1,
+      aux_sym_minor_to_major_repeat1,
     STATE(320), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7920] = 5,
-    ACTIONS(898), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1072), 1,
+  [8496] = 5,
+    ACTIONS(1260), 1,
       anon_sym_COMMA,
+    ACTIONS(1262), 1,
+      anon_sym_RPAREN,
     STATE(321), 1,
       sym_comment,
-    STATE(324), 1,
-      aux_sym__module_block_repeat2,
+    STATE(329), 1,
+      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7937] = 5,
-    ACTIONS(1078), 1,
-      anon_sym_COMMA,
-    ACTIONS(1242), 1,
-      anon_sym_RBRACE,
+  [8513] = 5,
+    ACTIONS(868), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1264), 1,
+      anon_sym_LBRACE,
     STATE(322), 1,
       sym_comment,
-    STATE(325), 1,
-      aux_sym__names_repeat1,
+    STATE(520), 1,
+      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7954] = 4,
-    ACTIONS(1244), 1,
+  [8530] = 4,
+    ACTIONS(1266), 1,
       anon_sym_COMMA,
-    ACTIONS(1247), 1,
-      anon_sym_RBRACK,
+    ACTIONS(1269), 1,
+      anon_sym_RPAREN,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(323), 2,
       sym_comment,
-      aux_sym_dimensions_repeat1,
-  [7969] = 5,
-    ACTIONS(1072), 1,
+      aux_sym_tuple_shape_repeat1,
+  [8545] = 5,
+    ACTIONS(1211), 1,
       anon_sym_COMMA,
-    ACTIONS(1249), 1,
-      anon_sym_RBRACE,
-    STATE(293), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1271), 1,
+      ts_builtin_sym_end,
     STATE(324), 1,
       sym_comment,
+    STATE(369), 1,
+      aux_sym_instruction_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7986] = 5,
-    ACTIONS(1078), 1,
-      anon_sym_COMMA,
-    ACTIONS(1251), 1,
+  [8562] = 4,
+    ACTIONS(846), 1,
       anon_sym_RBRACE,
-    STATE(295), 1,
-      aux_sym__names_repeat1,
     STATE(325), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8003] = 5,
-    ACTIONS(1204), 1,
+    ACTIONS(848), 2,
+      sym_root,
+      sym_name,
+  [8577] = 4,
+    ACTIONS(502), 1,
+      anon_sym_LF,
+    ACTIONS(1273), 1,
       anon_sym_COMMA,
-    ACTIONS(1253), 1,
-      anon_sym_RPAREN,
-    STATE(326), 1,
-      sym_comment,
-    STATE(327), 1,
-      aux_sym_tuple_shape_repeat1,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8020] = 5,
-    ACTIONS(1204), 1,
-      anon_sym_COMMA,
-    ACTIONS(1255), 1,
+    STATE(326), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+  [8592] = 4,
+    ACTIONS(1276), 1,
       anon_sym_RPAREN,
-    STATE(281), 1,
-      aux_sym_tuple_shape_repeat1,
     STATE(327), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8037] = 5,
-    ACTIONS(1074), 1,
-      anon_sym_COMMA,
-    ACTIONS(1257), 1,
-      anon_sym_RBRACK,
+    ACTIONS(1278), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [8607] = 4,
+    ACTIONS(1282), 1,
+      sym_opcode,
     STATE(328), 1,
       sym_comment,
-    STATE(329), 1,
-      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8054] = 5,
-    ACTIONS(1074), 1,
+    ACTIONS(1280), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [8622] = 5,
+    ACTIONS(1260), 1,
       anon_sym_COMMA,
-    ACTIONS(1259), 1,
-      anon_sym_RBRACK,
+    ACTIONS(1284), 1,
+      anon_sym_RPAREN,
     STATE(323), 1,
-      aux_sym_dimensions_repeat1,
+      aux_sym_tuple_shape_repeat1,
     STATE(329), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8071] = 5,
-    ACTIONS(126), 1,
-      anon_sym_LPAREN,
-    STATE(11), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(59), 1,
-      sym_tile,
+  [8639] = 5,
+    ACTIONS(1150), 1,
+      anon_sym_COMMA,
+    ACTIONS(1286), 1,
+      anon_sym_RBRACK,
+    STATE(298), 1,
+      aux_sym_dimensions_repeat1,
     STATE(330), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8088] = 5,
-    ACTIONS(132), 1,
-      anon_sym_LPAREN,
-    STATE(12), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(60), 1,
-      sym_split,
+  [8656] = 5,
+    ACTIONS(868), 1,
+      sym_name,
+    ACTIONS(1288), 1,
+      anon_sym_LBRACE,
     STATE(331), 1,
       sym_comment,
+    STATE(474), 1,
+      sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8105] = 5,
-    ACTIONS(900), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1072), 1,
+  [8673] = 5,
+    ACTIONS(1260), 1,
       anon_sym_COMMA,
+    ACTIONS(1290), 1,
+      anon_sym_RPAREN,
     STATE(332), 1,
       sym_comment,
-    STATE(334), 1,
-      aux_sym__module_block_repeat2,
+    STATE(370), 1,
+      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8122] = 5,
-    ACTIONS(1108), 1,
+  [8690] = 5,
+    ACTIONS(1150), 1,
       anon_sym_COMMA,
-    ACTIONS(1261), 1,
-      anon_sym_LF,
-    STATE(277), 1,
-      aux_sym_module_header_repeat1,
+    ACTIONS(1292), 1,
+      anon_sym_RBRACK,
+    STATE(330), 1,
+      aux_sym_dimensions_repeat1,
     STATE(333), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8139] = 5,
-    ACTIONS(1072), 1,
+  [8707] = 5,
+    ACTIONS(1200), 1,
       anon_sym_COMMA,
-    ACTIONS(1263), 1,
-      anon_sym_RBRACE,
-    STATE(293), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1294), 1,
+      anon_sym_RPAREN,
+    STATE(305), 1,
+      aux_sym_tile_repeat1,
     STATE(334), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8156] = 5,
-    ACTIONS(904), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1072), 1,
+  [8724] = 5,
+    ACTIONS(1150), 1,
       anon_sym_COMMA,
+    ACTIONS(1296), 1,
+      anon_sym_RBRACK,
     STATE(335), 1,
       sym_comment,
     STATE(336), 1,
-      aux_sym__module_block_repeat2,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8173] = 5,
-    ACTIONS(1072), 1,
+  [8741] = 5,
+    ACTIONS(1150), 1,
       anon_sym_COMMA,
-    ACTIONS(1265), 1,
-      anon_sym_RBRACE,
-    STATE(293), 1,
-      aux_sym__module_block_repeat2,
+    ACTIONS(1298), 1,
+      anon_sym_RBRACK,
+    STATE(298), 1,
+      aux_sym_dimensions_repeat1,
     STATE(336), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8190] = 5,
-    ACTIONS(1137), 1,
+  [8758] = 5,
+    ACTIONS(1211), 1,
       anon_sym_COMMA,
-    ACTIONS(1267), 1,
-      anon_sym_RPAREN,
-    STATE(285), 1,
-      aux_sym_tile_repeat1,
+    ACTIONS(1300), 1,
+      ts_builtin_sym_end,
+    STATE(291), 1,
+      aux_sym_instruction_repeat1,
     STATE(337), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8207] = 4,
-    ACTIONS(1269), 1,
-      anon_sym_LF,
-    ACTIONS(1271), 1,
+  [8775] = 5,
+    ACTIONS(1231), 1,
       anon_sym_COMMA,
+    ACTIONS(1302), 1,
+      anon_sym_RPAREN,
     STATE(338), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(342), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8221] = 4,
-    ACTIONS(1273), 1,
+  [8792] = 5,
+    ACTIONS(1159), 1,
+      anon_sym_COMMA,
+    ACTIONS(1304), 1,
       anon_sym_RPAREN,
-    ACTIONS(1275), 1,
-      sym_integer,
+    STATE(292), 1,
+      aux_sym_operands_repeat1,
     STATE(339), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8235] = 3,
+  [8809] = 5,
+    ACTIONS(1306), 1,
+      anon_sym_COMMA,
+    ACTIONS(1308), 1,
+      anon_sym_RPAREN,
+    STATE(311), 1,
+      aux_sym_parameters_repeat1,
     STATE(340), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1277), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8247] = 4,
-    ACTIONS(1279), 1,
-      anon_sym_LBRACK,
-    STATE(306), 1,
-      sym_dimensions,
+  [8826] = 5,
+    ACTIONS(1231), 1,
+      anon_sym_COMMA,
+    ACTIONS(1310), 1,
+      anon_sym_RPAREN,
+    STATE(293), 1,
+      aux_sym__module_tuple_shape_repeat1,
     STATE(341), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8261] = 4,
-    ACTIONS(481), 1,
-      anon_sym_LF,
-    ACTIONS(486), 1,
+  [8843] = 5,
+    ACTIONS(1231), 1,
       anon_sym_COMMA,
+    ACTIONS(1312), 1,
+      anon_sym_RPAREN,
+    STATE(293), 1,
+      aux_sym__module_tuple_shape_repeat1,
     STATE(342), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8275] = 4,
-    ACTIONS(566), 1,
-      anon_sym_LF,
-    ACTIONS(568), 1,
-      anon_sym_COMMA,
+  [8860] = 5,
+    ACTIONS(1314), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1316), 1,
+      sym_name,
     STATE(343), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(358), 1,
+      sym_parameter,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8289] = 4,
-    ACTIONS(506), 1,
-      anon_sym_LF,
-    ACTIONS(508), 1,
+  [8877] = 5,
+    ACTIONS(1187), 1,
       anon_sym_COMMA,
+    ACTIONS(1318), 1,
+      anon_sym_RBRACE,
     STATE(344), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(348), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8303] = 4,
-    ACTIONS(506), 1,
+  [8894] = 5,
+    ACTIONS(453), 1,
       anon_sym_LF,
-    ACTIONS(508), 1,
-      anon_sym_COMMA,
+    ACTIONS(621), 1,
+      anon_sym_RBRACE,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(345), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8317] = 3,
+  [8911] = 5,
+    ACTIONS(1196), 1,
+      anon_sym_COMMA,
+    ACTIONS(1320), 1,
+      anon_sym_RBRACE,
     STATE(346), 1,
       sym_comment,
+    STATE(350), 1,
+      aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1155), 2,
+  [8928] = 5,
+    ACTIONS(1322), 1,
+      anon_sym_LF,
+    ACTIONS(1324), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8329] = 4,
-    ACTIONS(1281), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1283), 1,
-      anon_sym_COLON,
+    STATE(295), 1,
+      aux_sym_module_header_repeat1,
     STATE(347), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8343] = 3,
+  [8945] = 5,
+    ACTIONS(1187), 1,
+      anon_sym_COMMA,
+    ACTIONS(1326), 1,
+      anon_sym_RBRACE,
+    STATE(312), 1,
+      aux_sym__module_block_repeat3,
     STATE(348), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1285), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8355] = 4,
-    ACTIONS(562), 1,
+  [8962] = 5,
+    ACTIONS(453), 1,
       anon_sym_LF,
-    ACTIONS(564), 1,
-      anon_sym_COMMA,
+    ACTIONS(1328), 1,
+      anon_sym_RBRACE,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(349), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8369] = 4,
-    ACTIONS(580), 1,
-      anon_sym_LF,
-    ACTIONS(582), 1,
+  [8979] = 5,
+    ACTIONS(1196), 1,
       anon_sym_COMMA,
+    ACTIONS(1330), 1,
+      anon_sym_RBRACE,
+    STATE(314), 1,
+      aux_sym__names_repeat1,
     STATE(350), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8383] = 4,
-    ACTIONS(532), 1,
-      anon_sym_LF,
-    ACTIONS(534), 1,
+  [8996] = 5,
+    ACTIONS(1260), 1,
       anon_sym_COMMA,
+    ACTIONS(1332), 1,
+      anon_sym_RPAREN,
     STATE(351), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(353), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8397] = 4,
-    ACTIONS(1287), 1,
-      anon_sym_LPAREN,
-    STATE(270), 1,
-      sym__literal,
+  [9013] = 4,
+    ACTIONS(1334), 1,
+      anon_sym_RBRACE,
     STATE(352), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8411] = 3,
+    ACTIONS(1336), 2,
+      sym_root,
+      sym_name,
+  [9028] = 5,
+    ACTIONS(1260), 1,
+      anon_sym_COMMA,
+    ACTIONS(1338), 1,
+      anon_sym_RPAREN,
+    STATE(323), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(353), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1289), 2,
-      ts_builtin_sym_end,
+  [9045] = 5,
+    ACTIONS(1150), 1,
       anon_sym_COMMA,
-  [8423] = 4,
-    ACTIONS(588), 1,
-      anon_sym_LF,
-    ACTIONS(590), 1,
-      anon_sym_COMMA,
+    ACTIONS(1340), 1,
+      anon_sym_RBRACK,
+    STATE(298), 1,
+      aux_sym_dimensions_repeat1,
     STATE(354), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8437] = 4,
-    ACTIONS(615), 1,
-      anon_sym_LF,
-    ACTIONS(617), 1,
-      anon_sym_COMMA,
+  [9062] = 4,
+    ACTIONS(1344), 1,
+      sym_opcode,
     STATE(355), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8451] = 4,
-    ACTIONS(570), 1,
-      anon_sym_LF,
-    ACTIONS(572), 1,
-      anon_sym_COMMA,
+    ACTIONS(1342), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9077] = 4,
+    ACTIONS(1348), 1,
+      sym_opcode,
     STATE(356), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8465] = 4,
-    ACTIONS(574), 1,
-      anon_sym_LF,
-    ACTIONS(576), 1,
+    ACTIONS(1346), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9092] = 5,
+    ACTIONS(1187), 1,
       anon_sym_COMMA,
+    ACTIONS(1350), 1,
+      anon_sym_RBRACE,
+    STATE(300), 1,
+      aux_sym__module_block_repeat3,
     STATE(357), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8479] = 3,
+  [9109] = 5,
+    ACTIONS(1306), 1,
+      anon_sym_COMMA,
+    ACTIONS(1352), 1,
+      anon_sym_RPAREN,
+    STATE(340), 1,
+      aux_sym_parameters_repeat1,
     STATE(358), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1150), 2,
+  [9126] = 5,
+    ACTIONS(1187), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8491] = 4,
-    ACTIONS(544), 1,
-      anon_sym_LF,
-    ACTIONS(546), 1,
-      anon_sym_COMMA,
+    ACTIONS(1354), 1,
+      anon_sym_RBRACE,
     STATE(359), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    STATE(363), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8505] = 3,
+  [9143] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(592), 1,
+      anon_sym_RBRACE,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(360), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1291), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8517] = 3,
+  [9160] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(671), 1,
+      anon_sym_RBRACE,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(361), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(873), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8529] = 3,
+  [9177] = 5,
+    ACTIONS(1196), 1,
+      anon_sym_COMMA,
+    ACTIONS(1356), 1,
+      anon_sym_RBRACE,
+    STATE(304), 1,
+      aux_sym__names_repeat1,
     STATE(362), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(877), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8541] = 3,
+  [9194] = 5,
+    ACTIONS(1187), 1,
+      anon_sym_COMMA,
+    ACTIONS(1358), 1,
+      anon_sym_RBRACE,
+    STATE(312), 1,
+      aux_sym__module_block_repeat3,
     STATE(363), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(881), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [8553] = 3,
+  [9211] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(1360), 1,
+      anon_sym_RBRACE,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(364), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(140), 2,
+  [9228] = 5,
+    ACTIONS(1187), 1,
+      anon_sym_COMMA,
+    ACTIONS(1362), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [8565] = 3,
     STATE(365), 1,
       sym_comment,
+    STATE(367), 1,
+      aux_sym__module_block_repeat3,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(208), 2,
+  [9245] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(685), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [8577] = 3,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(366), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(160), 2,
+  [9262] = 5,
+    ACTIONS(1187), 1,
+      anon_sym_COMMA,
+    ACTIONS(1364), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [8589] = 3,
+    STATE(312), 1,
+      aux_sym__module_block_repeat3,
     STATE(367), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(260), 2,
+  [9279] = 5,
+    ACTIONS(453), 1,
+      anon_sym_LF,
+    ACTIONS(1366), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [8601] = 3,
+    STATE(302), 1,
+      aux_sym__module_block_repeat2,
     STATE(368), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9296] = 5,
+    ACTIONS(1211), 1,
+      anon_sym_COMMA,
+    ACTIONS(1368), 1,
+      ts_builtin_sym_end,
+    STATE(291), 1,
+      aux_sym_instruction_repeat1,
+    STATE(369), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(164), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8613] = 4,
-    ACTIONS(1293), 1,
-      anon_sym_LF,
-    ACTIONS(1295), 1,
+  [9313] = 5,
+    ACTIONS(1260), 1,
       anon_sym_COMMA,
-    STATE(369), 1,
-      sym_comment,
-    ACTIONS(80), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8627] = 3,
+    ACTIONS(1370), 1,
+      anon_sym_RPAREN,
+    STATE(323), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(370), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1297), 2,
-      ts_builtin_sym_end,
+  [9330] = 4,
+    ACTIONS(681), 1,
+      anon_sym_LF,
+    ACTIONS(683), 1,
       anon_sym_COMMA,
-  [8639] = 3,
     STATE(371), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1299), 2,
+  [9344] = 4,
+    ACTIONS(1372), 1,
+      anon_sym_LF,
+    ACTIONS(1374), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8651] = 4,
-    ACTIONS(1301), 1,
-      anon_sym_LBRACK,
-    STATE(165), 1,
-      sym_dimensions,
     STATE(372), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8665] = 4,
-    ACTIONS(1303), 1,
-      anon_sym_LPAREN,
-    STATE(270), 1,
-      sym_operands,
+  [9358] = 3,
     STATE(373), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8679] = 3,
+    ACTIONS(1376), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9370] = 3,
     STATE(374), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1305), 2,
+    ACTIONS(1229), 2,
       anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [8691] = 3,
+      anon_sym_RBRACE,
+  [9382] = 3,
     STATE(375), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1307), 2,
+    ACTIONS(1154), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [8703] = 4,
-    ACTIONS(1212), 1,
-      sym_name,
-    STATE(346), 1,
-      sym_parameter,
+  [9394] = 3,
     STATE(376), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8717] = 3,
+    ACTIONS(1238), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [9406] = 3,
     STATE(377), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1309), 2,
+    ACTIONS(1378), 2,
+      ts_builtin_sym_end,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8729] = 3,
+  [9418] = 3,
     STATE(378), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1311), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8741] = 4,
-    ACTIONS(1313), 1,
-      anon_sym_LPAREN,
-    STATE(333), 1,
-      sym__module_operands,
-    STATE(379), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8755] = 4,
-    ACTIONS(1315), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1317), 1,
-      sym_name,
-    STATE(380), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8769] = 3,
-    STATE(381), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1319), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8781] = 3,
-    STATE(382), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1321), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8793] = 4,
-    ACTIONS(1323), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1325), 1,
-      sym_name,
-    STATE(383), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8807] = 3,
-    STATE(384), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1168), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [8819] = 4,
-    ACTIONS(1287), 1,
-      anon_sym_LPAREN,
-    STATE(296), 1,
-      sym__literal,
-    STATE(385), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8833] = 4,
-    ACTIONS(1303), 1,
-      anon_sym_LPAREN,
-    STATE(296), 1,
-      sym_operands,
-    STATE(386), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8847] = 3,
-    STATE(387), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1327), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8859] = 3,
-    STATE(388), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1175), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [8871] = 3,
-    STATE(389), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(873), 2,
-      ts_builtin_sym_end,
-      anon_sym_LBRACE,
-  [8883] = 3,
-    STATE(390), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1329), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [8895] = 3,
-    STATE(391), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(1247), 2,
       anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [8907] = 3,
+      anon_sym_RPAREN,
+  [9430] = 3,
+    STATE(379), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1380), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9442] = 4,
+    ACTIONS(1382), 1,
+      anon_sym_LPAREN,
+    STATE(347), 1,
+      sym__module_operands,
+    STATE(380), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9456] = 3,
+    STATE(381), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1384), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9468] = 4,
+    ACTIONS(1386), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1388), 1,
+      sym_name,
+    STATE(382), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9482] = 3,
+    STATE(383), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1390), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9494] = 3,
+    STATE(384), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1392), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9506] = 4,
+    ACTIONS(1394), 1,
+      anon_sym_LF,
+    ACTIONS(1396), 1,
+      anon_sym_COMMA,
+    STATE(385), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9520] = 3,
+    STATE(386), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1398), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9532] = 3,
+    STATE(387), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1400), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9544] = 4,
+    ACTIONS(1402), 1,
+      anon_sym_LPAREN,
+    STATE(324), 1,
+      sym__literal,
+    STATE(388), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9558] = 3,
+    STATE(389), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1404), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9570] = 3,
+    STATE(390), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1406), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9582] = 3,
+    STATE(391), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1408), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9594] = 3,
     STATE(392), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(881), 2,
+    ACTIONS(1410), 2,
       ts_builtin_sym_end,
-      anon_sym_LBRACE,
-  [8919] = 3,
+      anon_sym_COMMA,
+  [9606] = 3,
     STATE(393), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1331), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [8931] = 3,
+    ACTIONS(1412), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9618] = 4,
+    ACTIONS(1414), 1,
+      anon_sym_LPAREN,
+    STATE(324), 1,
+      sym_operands,
     STATE(394), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1333), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [8943] = 3,
+  [9632] = 3,
     STATE(395), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1186), 2,
+    ACTIONS(1416), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-  [8955] = 4,
-    ACTIONS(1335), 1,
-      anon_sym_LBRACK,
-    STATE(309), 1,
-      sym_dimensions,
+  [9644] = 3,
     STATE(396), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8969] = 3,
+    ACTIONS(1185), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [9656] = 3,
     STATE(397), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1337), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [8981] = 3,
+    ACTIONS(933), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [9668] = 4,
+    ACTIONS(502), 1,
+      anon_sym_LF,
+    ACTIONS(507), 1,
+      anon_sym_COMMA,
     STATE(398), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1339), 2,
+  [9682] = 4,
+    ACTIONS(627), 1,
+      anon_sym_LF,
+    ACTIONS(629), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8993] = 3,
     STATE(399), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1341), 2,
+  [9696] = 4,
+    ACTIONS(627), 1,
+      anon_sym_LF,
+    ACTIONS(629), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9005] = 4,
-    ACTIONS(1313), 1,
-      anon_sym_LPAREN,
-    STATE(276), 1,
-      sym__module_operands,
     STATE(400), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9019] = 3,
+  [9710] = 4,
+    ACTIONS(1418), 1,
+      anon_sym_LF,
+    ACTIONS(1420), 1,
+      anon_sym_COMMA,
     STATE(401), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1343), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [9031] = 3,
+  [9724] = 3,
     STATE(402), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1345), 2,
+    ACTIONS(1422), 2,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9043] = 4,
-    ACTIONS(1347), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1349), 1,
-      anon_sym_COLON,
+      anon_sym_RBRACK,
+  [9736] = 4,
+    ACTIONS(570), 1,
+      anon_sym_LF,
+    ACTIONS(572), 1,
+      anon_sym_COMMA,
     STATE(403), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9057] = 3,
+  [9750] = 4,
+    ACTIONS(576), 1,
+      anon_sym_LF,
+    ACTIONS(578), 1,
+      anon_sym_COMMA,
     STATE(404), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1351), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9069] = 4,
-    ACTIONS(1353), 1,
+  [9764] = 4,
+    ACTIONS(588), 1,
       anon_sym_LF,
-    ACTIONS(1355), 1,
+    ACTIONS(590), 1,
       anon_sym_COMMA,
     STATE(405), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9083] = 3,
+  [9778] = 3,
     STATE(406), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(877), 2,
+    ACTIONS(929), 2,
       ts_builtin_sym_end,
       anon_sym_LBRACE,
-  [9095] = 3,
+  [9790] = 4,
+    ACTIONS(584), 1,
+      anon_sym_LF,
+    ACTIONS(586), 1,
+      anon_sym_COMMA,
     STATE(407), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1088), 2,
-      ts_builtin_sym_end,
+  [9804] = 4,
+    ACTIONS(594), 1,
+      anon_sym_LF,
+    ACTIONS(596), 1,
       anon_sym_COMMA,
-  [9107] = 3,
     STATE(408), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1357), 2,
-      ts_builtin_sym_end,
+  [9818] = 4,
+    ACTIONS(677), 1,
+      anon_sym_LF,
+    ACTIONS(679), 1,
       anon_sym_COMMA,
-  [9119] = 3,
     STATE(409), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1359), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [9131] = 4,
-    ACTIONS(1361), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1363), 1,
-      anon_sym_COLON,
+  [9832] = 4,
+    ACTIONS(566), 1,
+      anon_sym_LF,
+    ACTIONS(568), 1,
+      anon_sym_COMMA,
     STATE(410), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9145] = 3,
-    ACTIONS(1365), 1,
-      anon_sym_EQ,
+  [9846] = 3,
     STATE(411), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9156] = 3,
-    ACTIONS(855), 1,
-      sym__operand_name,
+    ACTIONS(1424), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9858] = 3,
     STATE(412), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9167] = 3,
-    ACTIONS(859), 1,
-      sym__operand_name,
+    ACTIONS(925), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [9870] = 3,
     STATE(413), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9178] = 3,
-    ACTIONS(972), 1,
-      ts_builtin_sym_end,
+    ACTIONS(929), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [9882] = 3,
     STATE(414), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9189] = 3,
-    ACTIONS(1367), 1,
-      anon_sym_EQ,
+    ACTIONS(933), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [9894] = 3,
     STATE(415), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9200] = 3,
-    ACTIONS(1369), 1,
-      anon_sym_LPAREN2,
+    ACTIONS(176), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9906] = 3,
     STATE(416), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9211] = 3,
-    ACTIONS(839), 1,
-      sym__operand_name,
+    ACTIONS(313), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9918] = 3,
     STATE(417), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9222] = 3,
-    ACTIONS(1371), 1,
-      anon_sym_RPAREN,
+    ACTIONS(194), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9930] = 3,
     STATE(418), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9233] = 3,
-    ACTIONS(1373), 1,
-      sym_integer,
+    ACTIONS(325), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9942] = 3,
     STATE(419), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9244] = 3,
-    ACTIONS(1375), 1,
-      anon_sym_RPAREN,
+    ACTIONS(198), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [9954] = 4,
+    ACTIONS(1426), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1428), 1,
+      anon_sym_COLON,
     STATE(420), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9255] = 3,
-    ACTIONS(1377), 1,
-      sym_integer,
+  [9968] = 3,
     STATE(421), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9266] = 3,
-    ACTIONS(1379), 1,
-      sym_string,
+    ACTIONS(925), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [9980] = 3,
     STATE(422), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9277] = 3,
-    ACTIONS(1381), 1,
-      anon_sym_RPAREN,
+    ACTIONS(1430), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [9992] = 4,
+    ACTIONS(1432), 1,
+      anon_sym_LBRACK,
+    STATE(196), 1,
+      sym_dimensions,
     STATE(423), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9288] = 3,
-    ACTIONS(1383), 1,
-      anon_sym_RPAREN,
+  [10006] = 3,
     STATE(424), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9299] = 3,
-    ACTIONS(1385), 1,
-      sym_integer,
+    ACTIONS(1434), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10018] = 4,
+    ACTIONS(1402), 1,
+      anon_sym_LPAREN,
+    STATE(307), 1,
+      sym__literal,
     STATE(425), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9310] = 3,
-    ACTIONS(811), 1,
-      sym__operand_name,
+  [10032] = 4,
+    ACTIONS(1436), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1438), 1,
+      anon_sym_COLON,
     STATE(426), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9321] = 3,
-    ACTIONS(815), 1,
-      sym__operand_name,
+  [10046] = 4,
+    ACTIONS(1414), 1,
+      anon_sym_LPAREN,
+    STATE(307), 1,
+      sym_operands,
     STATE(427), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9332] = 3,
-    ACTIONS(1387), 1,
-      anon_sym_RPAREN,
+  [10060] = 4,
+    ACTIONS(1440), 1,
+      anon_sym_LBRACK,
+    STATE(322), 1,
+      sym_dimensions,
     STATE(428), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9343] = 3,
-    ACTIONS(932), 1,
-      ts_builtin_sym_end,
+  [10074] = 4,
+    ACTIONS(1316), 1,
+      sym_name,
     STATE(429), 1,
       sym_comment,
+    STATE(441), 1,
+      sym_parameter,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9354] = 3,
-    ACTIONS(1389), 1,
-      sym_integer,
+  [10088] = 3,
     STATE(430), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9365] = 3,
-    ACTIONS(1391), 1,
-      sym__operand_name,
+    ACTIONS(1442), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10100] = 3,
     STATE(431), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9376] = 3,
-    ACTIONS(1393), 1,
-      anon_sym_DASH_GT,
+    ACTIONS(1444), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10112] = 4,
+    ACTIONS(1446), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1448), 1,
+      sym_name,
     STATE(432), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9387] = 3,
-    ACTIONS(1395), 1,
-      sym_integer,
+  [10126] = 4,
+    ACTIONS(1382), 1,
+      anon_sym_LPAREN,
+    STATE(294), 1,
+      sym__module_operands,
     STATE(433), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9398] = 3,
-    ACTIONS(835), 1,
-      sym__operand_name,
+  [10140] = 3,
     STATE(434), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9409] = 3,
-    ACTIONS(976), 1,
-      ts_builtin_sym_end,
+    ACTIONS(1450), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [10152] = 4,
+    ACTIONS(1452), 1,
+      anon_sym_LBRACK,
+    STATE(331), 1,
+      sym_dimensions,
     STATE(435), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9420] = 3,
-    ACTIONS(1397), 1,
-      sym_name,
+  [10166] = 4,
+    ACTIONS(1454), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1456), 1,
+      sym_integer,
     STATE(436), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9431] = 3,
-    ACTIONS(948), 1,
-      ts_builtin_sym_end,
+  [10180] = 3,
     STATE(437), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9442] = 3,
-    ACTIONS(1399), 1,
-      sym_integer,
+    ACTIONS(1458), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10192] = 4,
+    ACTIONS(1460), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1462), 1,
+      anon_sym_COLON,
     STATE(438), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9453] = 3,
-    ACTIONS(1401), 1,
-      anon_sym_DASH_GT,
+  [10206] = 3,
     STATE(439), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9464] = 3,
-    ACTIONS(1403), 1,
-      anon_sym_DASH_GT,
+    ACTIONS(1207), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10218] = 3,
     STATE(440), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9475] = 3,
-    ACTIONS(917), 1,
-      sym_name,
+    ACTIONS(1464), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10230] = 3,
     STATE(441), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9486] = 3,
-    ACTIONS(932), 1,
-      sym_name,
+    ACTIONS(1224), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10242] = 3,
     STATE(442), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9497] = 3,
-    ACTIONS(1405), 1,
-      sym__reference,
+    ACTIONS(1466), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10254] = 4,
+    ACTIONS(653), 1,
+      anon_sym_LF,
+    ACTIONS(655), 1,
+      anon_sym_COMMA,
     STATE(443), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9508] = 3,
-    ACTIONS(936), 1,
-      sym_name,
+  [10268] = 3,
+    ACTIONS(1468), 1,
+      sym__module_name,
     STATE(444), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9519] = 3,
-    ACTIONS(1407), 1,
-      anon_sym_EQ,
+  [10279] = 3,
+    ACTIONS(1470), 1,
+      anon_sym_LBRACE,
     STATE(445), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9530] = 3,
-    ACTIONS(944), 1,
-      sym_name,
+  [10290] = 3,
+    ACTIONS(1472), 1,
+      sym_integer,
     STATE(446), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9541] = 3,
-    ACTIONS(948), 1,
-      sym_name,
+  [10301] = 3,
+    ACTIONS(1474), 1,
+      anon_sym_RPAREN,
     STATE(447), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9552] = 3,
-    ACTIONS(952), 1,
-      sym_name,
+  [10312] = 3,
+    ACTIONS(1476), 1,
+      ts_builtin_sym_end,
     STATE(448), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9563] = 3,
-    ACTIONS(1409), 1,
+  [10323] = 3,
+    ACTIONS(1478), 1,
       anon_sym_EQ,
     STATE(449), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9574] = 3,
-    ACTIONS(956), 1,
-      sym_name,
+  [10334] = 3,
+    ACTIONS(1480), 1,
+      sym_integer,
     STATE(450), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9585] = 3,
-    ACTIONS(1411), 1,
+  [10345] = 3,
+    ACTIONS(991), 1,
       ts_builtin_sym_end,
     STATE(451), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9596] = 3,
-    ACTIONS(960), 1,
-      sym_name,
+  [10356] = 3,
+    ACTIONS(1482), 1,
+      sym_primitive_type,
     STATE(452), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9607] = 3,
-    ACTIONS(964), 1,
-      sym_name,
+  [10367] = 3,
+    ACTIONS(1484), 1,
+      sym_primitive_type,
     STATE(453), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9618] = 3,
-    ACTIONS(968), 1,
-      sym_name,
+  [10378] = 3,
+    ACTIONS(971), 1,
+      sym__operand_name,
     STATE(454), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9629] = 3,
-    ACTIONS(972), 1,
-      sym_name,
+  [10389] = 3,
+    ACTIONS(975), 1,
+      sym__operand_name,
     STATE(455), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9640] = 3,
-    ACTIONS(1413), 1,
-      anon_sym_COLON,
+  [10400] = 3,
+    ACTIONS(1486), 1,
+      sym__module_literal,
     STATE(456), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9651] = 3,
-    ACTIONS(976), 1,
-      sym_name,
+  [10411] = 3,
+    ACTIONS(1488), 1,
+      sym_level_types,
     STATE(457), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9662] = 3,
-    ACTIONS(1415), 1,
-      sym_name,
+  [10422] = 3,
+    ACTIONS(1040), 1,
+      ts_builtin_sym_end,
     STATE(458), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9673] = 3,
-    ACTIONS(944), 1,
+  [10433] = 3,
+    ACTIONS(1022), 1,
       ts_builtin_sym_end,
     STATE(459), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9684] = 3,
-    ACTIONS(1417), 1,
-      anon_sym_EQ,
+  [10444] = 3,
+    ACTIONS(1490), 1,
+      sym__operand_name,
     STATE(460), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9695] = 3,
-    ACTIONS(1419), 1,
-      anon_sym_LBRACE,
+  [10455] = 3,
+    ACTIONS(1018), 1,
+      ts_builtin_sym_end,
     STATE(461), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9706] = 3,
-    ACTIONS(952), 1,
-      ts_builtin_sym_end,
+  [10466] = 3,
+    ACTIONS(894), 1,
+      sym__operand_name,
     STATE(462), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9717] = 3,
-    ACTIONS(1421), 1,
+  [10477] = 3,
+    ACTIONS(1492), 1,
       anon_sym_EQ,
     STATE(463), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9728] = 3,
-    ACTIONS(1423), 1,
-      anon_sym_EQ,
+  [10488] = 3,
+    ACTIONS(1494), 1,
+      anon_sym_LPAREN2,
     STATE(464), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9739] = 3,
-    ACTIONS(1425), 1,
-      sym_integer,
+  [10499] = 3,
+    ACTIONS(1496), 1,
+      anon_sym_EQ,
     STATE(465), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9750] = 3,
-    ACTIONS(936), 1,
+  [10510] = 3,
+    ACTIONS(1044), 1,
       ts_builtin_sym_end,
     STATE(466), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9761] = 3,
-    ACTIONS(1427), 1,
-      sym_integer,
+  [10521] = 3,
+    ACTIONS(1498), 1,
+      anon_sym_RPAREN,
     STATE(467), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9772] = 3,
-    ACTIONS(1429), 1,
-      sym_integer,
+  [10532] = 3,
+    ACTIONS(1500), 1,
+      anon_sym_RPAREN,
     STATE(468), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9783] = 3,
-    ACTIONS(1431), 1,
-      anon_sym_LF,
+  [10543] = 3,
+    ACTIONS(1022), 1,
+      sym_name,
     STATE(469), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9794] = 3,
-    ACTIONS(1433), 1,
-      anon_sym_LBRACE,
+  [10554] = 3,
+    ACTIONS(991), 1,
+      sym_name,
     STATE(470), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9805] = 3,
-    ACTIONS(1435), 1,
-      sym_string,
+  [10565] = 3,
+    ACTIONS(1502), 1,
+      anon_sym_RPAREN,
     STATE(471), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9816] = 3,
-    ACTIONS(1437), 1,
-      anon_sym_RPAREN,
+  [10576] = 3,
+    ACTIONS(1048), 1,
+      sym_name,
     STATE(472), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9827] = 3,
-    ACTIONS(1439), 1,
+  [10587] = 3,
+    ACTIONS(1504), 1,
       anon_sym_EQ,
     STATE(473), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9838] = 3,
-    ACTIONS(1441), 1,
+  [10598] = 3,
+    ACTIONS(995), 1,
       sym_name,
     STATE(474), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9849] = 3,
-    ACTIONS(1443), 1,
-      anon_sym_EQ,
+  [10609] = 3,
+    ACTIONS(999), 1,
+      sym_name,
     STATE(475), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9860] = 3,
-    ACTIONS(1445), 1,
-      sym__module_name,
+  [10620] = 3,
+    ACTIONS(1003), 1,
+      sym_name,
     STATE(476), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9871] = 3,
-    ACTIONS(1447), 1,
+  [10631] = 3,
+    ACTIONS(1506), 1,
       anon_sym_EQ,
     STATE(477), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9882] = 3,
-    ACTIONS(1449), 1,
-      sym_integer,
+  [10642] = 3,
+    ACTIONS(1018), 1,
+      sym_name,
     STATE(478), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9893] = 3,
-    ACTIONS(1451), 1,
-      sym_integer,
+  [10653] = 3,
+    ACTIONS(1508), 1,
+      anon_sym_RPAREN,
     STATE(479), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9904] = 3,
-    ACTIONS(1453), 1,
-      sym__module_literal,
+  [10664] = 3,
+    ACTIONS(1026), 1,
+      sym_name,
     STATE(480), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9915] = 3,
-    ACTIONS(1455), 1,
-      sym_integer,
+  [10675] = 3,
+    ACTIONS(1030), 1,
+      sym_name,
     STATE(481), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9926] = 3,
-    ACTIONS(1457), 1,
-      sym_integer,
+  [10686] = 3,
+    ACTIONS(1040), 1,
+      sym_name,
     STATE(482), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9937] = 3,
-    ACTIONS(1459), 1,
-      sym_integer,
+  [10697] = 3,
+    ACTIONS(1044), 1,
+      sym_name,
     STATE(483), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9948] = 3,
-    ACTIONS(964), 1,
-      ts_builtin_sym_end,
+  [10708] = 3,
+    ACTIONS(1510), 1,
+      anon_sym_EQ,
     STATE(484), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9959] = 3,
-    ACTIONS(1461), 1,
-      anon_sym_RPAREN,
+  [10719] = 3,
+    ACTIONS(1052), 1,
+      sym_name,
     STATE(485), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9970] = 3,
-    ACTIONS(1463), 1,
-      anon_sym_LBRACE,
+  [10730] = 3,
+    ACTIONS(1512), 1,
+      sym_name,
     STATE(486), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9981] = 3,
-    ACTIONS(1465), 1,
-      anon_sym_EQ,
+  [10741] = 3,
+    ACTIONS(1514), 1,
+      sym_string,
     STATE(487), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9992] = 3,
-    ACTIONS(956), 1,
-      ts_builtin_sym_end,
+  [10752] = 3,
+    ACTIONS(1516), 1,
+      anon_sym_EQ,
     STATE(488), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10003] = 3,
-    ACTIONS(1467), 1,
-      anon_sym_EQ,
+  [10763] = 3,
+    ACTIONS(1518), 1,
+      anon_sym_DASH_GT,
     STATE(489), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10014] = 3,
-    ACTIONS(1469), 1,
-      anon_sym_LBRACE,
+  [10774] = 3,
+    ACTIONS(1520), 1,
+      anon_sym_DASH_GT,
     STATE(490), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10025] = 3,
-    ACTIONS(1471), 1,
-      sym_name,
+  [10785] = 3,
+    ACTIONS(1522), 1,
+      anon_sym_EQ,
     STATE(491), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10036] = 3,
-    ACTIONS(1473), 1,
+  [10796] = 3,
+    ACTIONS(1524), 1,
       sym_integer,
     STATE(492), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10047] = 3,
-    ACTIONS(1475), 1,
+  [10807] = 3,
+    ACTIONS(1048), 1,
       ts_builtin_sym_end,
     STATE(493), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10058] = 3,
-    ACTIONS(1477), 1,
+  [10818] = 3,
+    ACTIONS(1526), 1,
       anon_sym_EQ,
     STATE(494), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10069] = 3,
-    ACTIONS(997), 1,
-      anon_sym_EQ,
+  [10829] = 3,
+    ACTIONS(1026), 1,
+      ts_builtin_sym_end,
     STATE(495), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10080] = 3,
-    ACTIONS(1479), 1,
-      sym_integer,
+  [10840] = 3,
+    ACTIONS(1528), 1,
+      anon_sym_RPAREN,
     STATE(496), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10091] = 3,
-    ACTIONS(917), 1,
-      ts_builtin_sym_end,
+  [10851] = 3,
+    ACTIONS(1530), 1,
+      anon_sym_LF,
     STATE(497), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10102] = 3,
-    ACTIONS(1481), 1,
-      anon_sym_EQ,
+  [10862] = 3,
+    ACTIONS(1532), 1,
+      anon_sym_LPAREN,
     STATE(498), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10113] = 3,
-    ACTIONS(1483), 1,
-      anon_sym_LF,
+  [10873] = 3,
+    ACTIONS(1534), 1,
+      anon_sym_RPAREN,
     STATE(499), 1,
       sym_comment,
-    ACTIONS(80), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10124] = 3,
-    ACTIONS(1485), 1,
-      anon_sym_RPAREN,
+  [10884] = 3,
+    ACTIONS(1536), 1,
+      sym__reference,
     STATE(500), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10135] = 3,
-    ACTIONS(1487), 1,
-      sym_integer,
+  [10895] = 3,
+    ACTIONS(999), 1,
+      ts_builtin_sym_end,
     STATE(501), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10146] = 3,
-    ACTIONS(1489), 1,
-      anon_sym_EQ,
+  [10906] = 3,
+    ACTIONS(1538), 1,
+      anon_sym_LPAREN,
     STATE(502), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10157] = 3,
-    ACTIONS(960), 1,
-      ts_builtin_sym_end,
+  [10917] = 3,
+    ACTIONS(1540), 1,
+      anon_sym_EQ,
     STATE(503), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10168] = 3,
-    ACTIONS(1491), 1,
-      sym_integer,
+  [10928] = 3,
+    ACTIONS(1542), 1,
+      anon_sym_RPAREN,
     STATE(504), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10179] = 3,
-    ACTIONS(1493), 1,
-      sym_primitive_type,
+  [10939] = 3,
+    ACTIONS(1544), 1,
+      anon_sym_EQ,
     STATE(505), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10190] = 3,
-    ACTIONS(1495), 1,
-      sym__module_literal,
+  [10950] = 3,
+    ACTIONS(1546), 1,
+      anon_sym_EQ,
     STATE(506), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10201] = 3,
-    ACTIONS(1497), 1,
-      sym_primitive_type,
+  [10961] = 3,
+    ACTIONS(1548), 1,
+      sym_integer,
     STATE(507), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10212] = 3,
-    ACTIONS(1499), 1,
+  [10972] = 3,
+    ACTIONS(1550), 1,
       anon_sym_RPAREN,
     STATE(508), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10223] = 3,
-    ACTIONS(1501), 1,
-      sym_level_types,
+  [10983] = 3,
+    ACTIONS(1552), 1,
+      sym_integer,
     STATE(509), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10234] = 3,
-    ACTIONS(1503), 1,
-      anon_sym_LBRACE,
+  [10994] = 3,
+    ACTIONS(1554), 1,
+      sym_name,
     STATE(510), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10245] = 3,
-    ACTIONS(1505), 1,
-      anon_sym_DASH_GT,
+  [11005] = 3,
+    ACTIONS(1556), 1,
+      anon_sym_RPAREN,
     STATE(511), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10256] = 3,
-    ACTIONS(1507), 1,
-      anon_sym_LBRACE,
+  [11016] = 3,
+    ACTIONS(1558), 1,
+      anon_sym_LPAREN,
     STATE(512), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10267] = 3,
-    ACTIONS(1509), 1,
+  [11027] = 3,
+    ACTIONS(1560), 1,
       anon_sym_RPAREN,
     STATE(513), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10278] = 3,
-    ACTIONS(1511), 1,
-      anon_sym_LPAREN,
+  [11038] = 3,
+    ACTIONS(1562), 1,
+      anon_sym_RPAREN,
     STATE(514), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10289] = 3,
-    ACTIONS(1513), 1,
-      anon_sym_LPAREN,
+  [11049] = 3,
+    ACTIONS(1564), 1,
+      sym_name,
     STATE(515), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10300] = 3,
-    ACTIONS(1515), 1,
-      anon_sym_LPAREN,
+  [11060] = 3,
+    ACTIONS(1566), 1,
+      sym_integer,
     STATE(516), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10311] = 3,
-    ACTIONS(1517), 1,
-      anon_sym_RPAREN,
+  [11071] = 3,
+    ACTIONS(1568), 1,
+      anon_sym_DASH_GT,
     STATE(517), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10322] = 3,
-    ACTIONS(1519), 1,
-      anon_sym_LPAREN,
+  [11082] = 3,
+    ACTIONS(1052), 1,
+      ts_builtin_sym_end,
     STATE(518), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10333] = 3,
-    ACTIONS(1521), 1,
-      anon_sym_LPAREN,
+  [11093] = 3,
+    ACTIONS(1570), 1,
+      sym_name,
     STATE(519), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10344] = 3,
-    ACTIONS(1523), 1,
-      anon_sym_LPAREN,
+  [11104] = 3,
+    ACTIONS(995), 1,
+      ts_builtin_sym_end,
     STATE(520), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10355] = 3,
-    ACTIONS(1525), 1,
-      anon_sym_COLON,
+  [11115] = 3,
+    ACTIONS(1572), 1,
+      sym_integer,
     STATE(521), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10366] = 3,
-    ACTIONS(968), 1,
-      ts_builtin_sym_end,
+  [11126] = 3,
+    ACTIONS(1574), 1,
+      sym_integer,
     STATE(522), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10377] = 3,
-    ACTIONS(1527), 1,
+  [11137] = 3,
+    ACTIONS(1576), 1,
       anon_sym_LPAREN,
     STATE(523), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10388] = 3,
-    ACTIONS(1529), 1,
-      anon_sym_LPAREN,
+  [11148] = 3,
+    ACTIONS(1148), 1,
+      anon_sym_EQ,
     STATE(524), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10399] = 3,
-    ACTIONS(1531), 1,
-      anon_sym_EQ,
+  [11159] = 3,
+    ACTIONS(1578), 1,
+      anon_sym_LPAREN,
     STATE(525), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10410] = 3,
-    ACTIONS(1533), 1,
-      anon_sym_EQ,
+  [11170] = 3,
+    ACTIONS(1580), 1,
+      anon_sym_LPAREN,
     STATE(526), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10421] = 3,
-    ACTIONS(1535), 1,
-      anon_sym_DASH_GT,
+  [11181] = 3,
+    ACTIONS(1582), 1,
+      sym__module_literal,
     STATE(527), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10432] = 3,
-    ACTIONS(1537), 1,
-      anon_sym_RPAREN,
+  [11192] = 3,
+    ACTIONS(1584), 1,
+      anon_sym_EQ,
     STATE(528), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10443] = 3,
-    ACTIONS(1539), 1,
+  [11203] = 3,
+    ACTIONS(1586), 1,
       anon_sym_EQ,
     STATE(529), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10454] = 3,
-    ACTIONS(1541), 1,
-      anon_sym_RPAREN,
+  [11214] = 3,
+    ACTIONS(1588), 1,
+      anon_sym_LPAREN,
     STATE(530), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10465] = 3,
-    ACTIONS(1543), 1,
-      sym_integer,
+  [11225] = 3,
+    ACTIONS(1590), 1,
+      sym_string,
     STATE(531), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10476] = 3,
-    ACTIONS(1545), 1,
-      anon_sym_EQ,
+  [11236] = 3,
+    ACTIONS(1592), 1,
+      anon_sym_LPAREN,
     STATE(532), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10487] = 3,
-    ACTIONS(1547), 1,
-      anon_sym_EQ,
+  [11247] = 3,
+    ACTIONS(1594), 1,
+      anon_sym_LBRACE,
     STATE(533), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10498] = 3,
-    ACTIONS(1549), 1,
-      anon_sym_EQ,
+  [11258] = 3,
+    ACTIONS(1003), 1,
+      ts_builtin_sym_end,
     STATE(534), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10509] = 3,
-    ACTIONS(1551), 1,
+  [11269] = 3,
+    ACTIONS(1596), 1,
       anon_sym_EQ,
     STATE(535), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10520] = 3,
-    ACTIONS(1553), 1,
-      anon_sym_LBRACE,
+  [11280] = 3,
+    ACTIONS(1598), 1,
+      anon_sym_EQ,
     STATE(536), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10531] = 3,
-    ACTIONS(851), 1,
-      sym__operand_name,
+  [11291] = 3,
+    ACTIONS(1600), 1,
+      sym_integer,
     STATE(537), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10542] = 3,
-    ACTIONS(1555), 1,
-      anon_sym_LPAREN2,
+  [11302] = 3,
+    ACTIONS(1602), 1,
+      anon_sym_RPAREN,
     STATE(538), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10553] = 3,
-    ACTIONS(1557), 1,
+  [11313] = 3,
+    ACTIONS(1604), 1,
       anon_sym_EQ,
     STATE(539), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10564] = 3,
-    ACTIONS(1559), 1,
-      anon_sym_LPAREN2,
+  [11324] = 3,
+    ACTIONS(955), 1,
+      sym__operand_name,
     STATE(540), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10575] = 3,
-    ACTIONS(1561), 1,
-      sym_name,
+  [11335] = 3,
+    ACTIONS(1606), 1,
+      sym_integer,
     STATE(541), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10586] = 1,
-    ACTIONS(1563), 1,
+  [11346] = 3,
+    ACTIONS(1608), 1,
+      anon_sym_DASH_GT,
+    STATE(542), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11357] = 3,
+    ACTIONS(959), 1,
+      sym__operand_name,
+    STATE(543), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11368] = 3,
+    ACTIONS(1610), 1,
+      anon_sym_EQ,
+    STATE(544), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11379] = 3,
+    ACTIONS(1030), 1,
+      ts_builtin_sym_end,
+    STATE(545), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11390] = 3,
+    ACTIONS(1612), 1,
+      anon_sym_LBRACE,
+    STATE(546), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11401] = 3,
+    ACTIONS(1614), 1,
+      anon_sym_LBRACE,
+    STATE(547), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11412] = 3,
+    ACTIONS(1616), 1,
+      anon_sym_DASH_GT,
+    STATE(548), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11423] = 3,
+    ACTIONS(1618), 1,
+      anon_sym_COLON,
+    STATE(549), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11434] = 3,
+    ACTIONS(1620), 1,
+      ts_builtin_sym_end,
+    STATE(550), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11445] = 3,
+    ACTIONS(1622), 1,
+      sym_name,
+    STATE(551), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11456] = 3,
+    ACTIONS(1624), 1,
+      anon_sym_LBRACE,
+    STATE(552), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11467] = 3,
+    ACTIONS(1626), 1,
+      anon_sym_LBRACE,
+    STATE(553), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11478] = 3,
+    ACTIONS(1628), 1,
+      sym_integer,
+    STATE(554), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11489] = 3,
+    ACTIONS(1630), 1,
+      sym_integer,
+    STATE(555), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11500] = 3,
+    ACTIONS(979), 1,
+      sym__operand_name,
+    STATE(556), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11511] = 3,
+    ACTIONS(1632), 1,
+      sym_integer,
+    STATE(557), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11522] = 3,
+    ACTIONS(1634), 1,
+      sym_integer,
+    STATE(558), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11533] = 3,
+    ACTIONS(1636), 1,
+      sym_integer,
+    STATE(559), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11544] = 3,
+    ACTIONS(1638), 1,
+      anon_sym_EQ,
+    STATE(560), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11555] = 3,
+    ACTIONS(1640), 1,
+      sym_integer,
+    STATE(561), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11566] = 3,
+    ACTIONS(1642), 1,
+      anon_sym_LF,
+    STATE(562), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11577] = 3,
+    ACTIONS(1644), 1,
+      sym_integer,
+    STATE(563), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11588] = 3,
+    ACTIONS(1646), 1,
+      sym_integer,
+    STATE(564), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11599] = 3,
+    ACTIONS(1648), 1,
+      anon_sym_EQ,
+    STATE(565), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11610] = 3,
+    ACTIONS(1650), 1,
+      anon_sym_EQ,
+    STATE(566), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11621] = 3,
+    ACTIONS(1652), 1,
+      anon_sym_EQ,
+    STATE(567), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11632] = 3,
+    ACTIONS(1654), 1,
+      sym_integer,
+    STATE(568), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11643] = 3,
+    ACTIONS(1656), 1,
+      anon_sym_LBRACE,
+    STATE(569), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11654] = 3,
+    ACTIONS(937), 1,
+      sym__operand_name,
+    STATE(570), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11665] = 3,
+    ACTIONS(1658), 1,
+      anon_sym_LPAREN2,
+    STATE(571), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11676] = 3,
+    ACTIONS(1660), 1,
+      anon_sym_EQ,
+    STATE(572), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11687] = 3,
+    ACTIONS(1662), 1,
+      anon_sym_LPAREN2,
+    STATE(573), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11698] = 3,
+    ACTIONS(1664), 1,
+      anon_sym_COLON,
+    STATE(574), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11709] = 1,
+    ACTIONS(1666), 1,
       ts_builtin_sym_end,
 };
 
 static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(2)] = 0,
-  [SMALL_STATE(3)] = 42,
-  [SMALL_STATE(4)] = 84,
-  [SMALL_STATE(5)] = 133,
+  [SMALL_STATE(3)] = 45,
+  [SMALL_STATE(4)] = 90,
+  [SMALL_STATE(5)] = 135,
   [SMALL_STATE(6)] = 180,
-  [SMALL_STATE(7)] = 229,
-  [SMALL_STATE(8)] = 263,
-  [SMALL_STATE(9)] = 299,
-  [SMALL_STATE(10)] = 341,
-  [SMALL_STATE(11)] = 383,
-  [SMALL_STATE(12)] = 415,
-  [SMALL_STATE(13)] = 447,
-  [SMALL_STATE(14)] = 489,
-  [SMALL_STATE(15)] = 531,
-  [SMALL_STATE(16)] = 573,
-  [SMALL_STATE(17)] = 615,
-  [SMALL_STATE(18)] = 641,
-  [SMALL_STATE(19)] = 671,
-  [SMALL_STATE(20)] = 701,
-  [SMALL_STATE(21)] = 743,
-  [SMALL_STATE(22)] = 785,
-  [SMALL_STATE(23)] = 827,
-  [SMALL_STATE(24)] = 853,
-  [SMALL_STATE(25)] = 879,
-  [SMALL_STATE(26)] = 905,
-  [SMALL_STATE(27)] = 947,
-  [SMALL_STATE(28)] = 989,
-  [SMALL_STATE(29)] = 1031,
-  [SMALL_STATE(30)] = 1073,
-  [SMALL_STATE(31)] = 1115,
-  [SMALL_STATE(32)] = 1157,
-  [SMALL_STATE(33)] = 1199,
-  [SMALL_STATE(34)] = 1241,
-  [SMALL_STATE(35)] = 1283,
-  [SMALL_STATE(36)] = 1325,
-  [SMALL_STATE(37)] = 1367,
-  [SMALL_STATE(38)] = 1409,
-  [SMALL_STATE(39)] = 1456,
-  [SMALL_STATE(40)] = 1503,
-  [SMALL_STATE(41)] = 1550,
-  [SMALL_STATE(42)] = 1597,
-  [SMALL_STATE(43)] = 1622,
-  [SMALL_STATE(44)] = 1667,
-  [SMALL_STATE(45)] = 1714,
-  [SMALL_STATE(46)] = 1761,
-  [SMALL_STATE(47)] = 1808,
-  [SMALL_STATE(48)] = 1855,
-  [SMALL_STATE(49)] = 1902,
-  [SMALL_STATE(50)] = 1949,
-  [SMALL_STATE(51)] = 1996,
-  [SMALL_STATE(52)] = 2043,
-  [SMALL_STATE(53)] = 2068,
-  [SMALL_STATE(54)] = 2093,
-  [SMALL_STATE(55)] = 2132,
-  [SMALL_STATE(56)] = 2169,
-  [SMALL_STATE(57)] = 2194,
-  [SMALL_STATE(58)] = 2218,
-  [SMALL_STATE(59)] = 2242,
-  [SMALL_STATE(60)] = 2266,
-  [SMALL_STATE(61)] = 2290,
-  [SMALL_STATE(62)] = 2314,
-  [SMALL_STATE(63)] = 2352,
-  [SMALL_STATE(64)] = 2376,
-  [SMALL_STATE(65)] = 2400,
-  [SMALL_STATE(66)] = 2424,
-  [SMALL_STATE(67)] = 2453,
-  [SMALL_STATE(68)] = 2476,
-  [SMALL_STATE(69)] = 2505,
-  [SMALL_STATE(70)] = 2534,
-  [SMALL_STATE(71)] = 2563,
-  [SMALL_STATE(72)] = 2592,
-  [SMALL_STATE(73)] = 2621,
-  [SMALL_STATE(74)] = 2650,
-  [SMALL_STATE(75)] = 2677,
-  [SMALL_STATE(76)] = 2704,
-  [SMALL_STATE(77)] = 2731,
-  [SMALL_STATE(78)] = 2758,
-  [SMALL_STATE(79)] = 2787,
-  [SMALL_STATE(80)] = 2816,
-  [SMALL_STATE(81)] = 2845,
-  [SMALL_STATE(82)] = 2868,
-  [SMALL_STATE(83)] = 2891,
-  [SMALL_STATE(84)] = 2914,
-  [SMALL_STATE(85)] = 2937,
-  [SMALL_STATE(86)] = 2960,
-  [SMALL_STATE(87)] = 2983,
-  [SMALL_STATE(88)] = 3006,
-  [SMALL_STATE(89)] = 3029,
-  [SMALL_STATE(90)] = 3058,
-  [SMALL_STATE(91)] = 3087,
-  [SMALL_STATE(92)] = 3116,
-  [SMALL_STATE(93)] = 3145,
-  [SMALL_STATE(94)] = 3174,
-  [SMALL_STATE(95)] = 3199,
-  [SMALL_STATE(96)] = 3228,
-  [SMALL_STATE(97)] = 3257,
-  [SMALL_STATE(98)] = 3286,
-  [SMALL_STATE(99)] = 3308,
-  [SMALL_STATE(100)] = 3334,
-  [SMALL_STATE(101)] = 3372,
-  [SMALL_STATE(102)] = 3394,
-  [SMALL_STATE(103)] = 3420,
-  [SMALL_STATE(104)] = 3446,
-  [SMALL_STATE(105)] = 3468,
-  [SMALL_STATE(106)] = 3502,
-  [SMALL_STATE(107)] = 3524,
-  [SMALL_STATE(108)] = 3550,
-  [SMALL_STATE(109)] = 3572,
-  [SMALL_STATE(110)] = 3594,
-  [SMALL_STATE(111)] = 3616,
-  [SMALL_STATE(112)] = 3638,
-  [SMALL_STATE(113)] = 3660,
-  [SMALL_STATE(114)] = 3682,
-  [SMALL_STATE(115)] = 3704,
-  [SMALL_STATE(116)] = 3726,
-  [SMALL_STATE(117)] = 3748,
-  [SMALL_STATE(118)] = 3786,
-  [SMALL_STATE(119)] = 3808,
-  [SMALL_STATE(120)] = 3834,
-  [SMALL_STATE(121)] = 3856,
-  [SMALL_STATE(122)] = 3882,
-  [SMALL_STATE(123)] = 3908,
-  [SMALL_STATE(124)] = 3944,
-  [SMALL_STATE(125)] = 3970,
-  [SMALL_STATE(126)] = 3992,
-  [SMALL_STATE(127)] = 4013,
-  [SMALL_STATE(128)] = 4034,
-  [SMALL_STATE(129)] = 4055,
-  [SMALL_STATE(130)] = 4076,
-  [SMALL_STATE(131)] = 4097,
-  [SMALL_STATE(132)] = 4128,
-  [SMALL_STATE(133)] = 4149,
-  [SMALL_STATE(134)] = 4170,
-  [SMALL_STATE(135)] = 4191,
-  [SMALL_STATE(136)] = 4212,
-  [SMALL_STATE(137)] = 4233,
-  [SMALL_STATE(138)] = 4268,
-  [SMALL_STATE(139)] = 4288,
-  [SMALL_STATE(140)] = 4308,
-  [SMALL_STATE(141)] = 4328,
-  [SMALL_STATE(142)] = 4356,
-  [SMALL_STATE(143)] = 4376,
-  [SMALL_STATE(144)] = 4396,
-  [SMALL_STATE(145)] = 4424,
-  [SMALL_STATE(146)] = 4444,
-  [SMALL_STATE(147)] = 4470,
-  [SMALL_STATE(148)] = 4490,
-  [SMALL_STATE(149)] = 4518,
-  [SMALL_STATE(150)] = 4538,
-  [SMALL_STATE(151)] = 4558,
-  [SMALL_STATE(152)] = 4578,
-  [SMALL_STATE(153)] = 4598,
-  [SMALL_STATE(154)] = 4618,
-  [SMALL_STATE(155)] = 4638,
-  [SMALL_STATE(156)] = 4658,
-  [SMALL_STATE(157)] = 4678,
-  [SMALL_STATE(158)] = 4706,
-  [SMALL_STATE(159)] = 4738,
-  [SMALL_STATE(160)] = 4758,
-  [SMALL_STATE(161)] = 4778,
-  [SMALL_STATE(162)] = 4798,
-  [SMALL_STATE(163)] = 4818,
-  [SMALL_STATE(164)] = 4838,
-  [SMALL_STATE(165)] = 4858,
-  [SMALL_STATE(166)] = 4881,
-  [SMALL_STATE(167)] = 4910,
-  [SMALL_STATE(168)] = 4935,
-  [SMALL_STATE(169)] = 4960,
-  [SMALL_STATE(170)] = 4989,
-  [SMALL_STATE(171)] = 5018,
-  [SMALL_STATE(172)] = 5045,
-  [SMALL_STATE(173)] = 5074,
-  [SMALL_STATE(174)] = 5101,
-  [SMALL_STATE(175)] = 5126,
-  [SMALL_STATE(176)] = 5151,
-  [SMALL_STATE(177)] = 5180,
-  [SMALL_STATE(178)] = 5205,
-  [SMALL_STATE(179)] = 5234,
-  [SMALL_STATE(180)] = 5259,
-  [SMALL_STATE(181)] = 5284,
-  [SMALL_STATE(182)] = 5310,
-  [SMALL_STATE(183)] = 5336,
-  [SMALL_STATE(184)] = 5362,
-  [SMALL_STATE(185)] = 5388,
-  [SMALL_STATE(186)] = 5414,
-  [SMALL_STATE(187)] = 5440,
-  [SMALL_STATE(188)] = 5466,
-  [SMALL_STATE(189)] = 5484,
-  [SMALL_STATE(190)] = 5502,
-  [SMALL_STATE(191)] = 5528,
-  [SMALL_STATE(192)] = 5554,
-  [SMALL_STATE(193)] = 5580,
-  [SMALL_STATE(194)] = 5606,
-  [SMALL_STATE(195)] = 5632,
-  [SMALL_STATE(196)] = 5650,
-  [SMALL_STATE(197)] = 5676,
-  [SMALL_STATE(198)] = 5694,
-  [SMALL_STATE(199)] = 5718,
-  [SMALL_STATE(200)] = 5744,
-  [SMALL_STATE(201)] = 5762,
-  [SMALL_STATE(202)] = 5788,
-  [SMALL_STATE(203)] = 5806,
-  [SMALL_STATE(204)] = 5824,
-  [SMALL_STATE(205)] = 5850,
-  [SMALL_STATE(206)] = 5876,
-  [SMALL_STATE(207)] = 5894,
-  [SMALL_STATE(208)] = 5912,
-  [SMALL_STATE(209)] = 5930,
-  [SMALL_STATE(210)] = 5948,
-  [SMALL_STATE(211)] = 5966,
-  [SMALL_STATE(212)] = 5984,
-  [SMALL_STATE(213)] = 6002,
-  [SMALL_STATE(214)] = 6026,
-  [SMALL_STATE(215)] = 6052,
-  [SMALL_STATE(216)] = 6078,
-  [SMALL_STATE(217)] = 6104,
-  [SMALL_STATE(218)] = 6130,
-  [SMALL_STATE(219)] = 6156,
-  [SMALL_STATE(220)] = 6182,
-  [SMALL_STATE(221)] = 6206,
-  [SMALL_STATE(222)] = 6223,
-  [SMALL_STATE(223)] = 6244,
-  [SMALL_STATE(224)] = 6261,
-  [SMALL_STATE(225)] = 6278,
-  [SMALL_STATE(226)] = 6295,
-  [SMALL_STATE(227)] = 6316,
-  [SMALL_STATE(228)] = 6333,
-  [SMALL_STATE(229)] = 6350,
-  [SMALL_STATE(230)] = 6367,
-  [SMALL_STATE(231)] = 6384,
-  [SMALL_STATE(232)] = 6401,
-  [SMALL_STATE(233)] = 6418,
-  [SMALL_STATE(234)] = 6435,
-  [SMALL_STATE(235)] = 6452,
-  [SMALL_STATE(236)] = 6469,
-  [SMALL_STATE(237)] = 6490,
-  [SMALL_STATE(238)] = 6511,
-  [SMALL_STATE(239)] = 6527,
-  [SMALL_STATE(240)] = 6541,
-  [SMALL_STATE(241)] = 6559,
-  [SMALL_STATE(242)] = 6579,
-  [SMALL_STATE(243)] = 6599,
-  [SMALL_STATE(244)] = 6617,
-  [SMALL_STATE(245)] = 6637,
-  [SMALL_STATE(246)] = 6653,
-  [SMALL_STATE(247)] = 6669,
-  [SMALL_STATE(248)] = 6685,
-  [SMALL_STATE(249)] = 6701,
-  [SMALL_STATE(250)] = 6719,
-  [SMALL_STATE(251)] = 6739,
-  [SMALL_STATE(252)] = 6757,
-  [SMALL_STATE(253)] = 6777,
-  [SMALL_STATE(254)] = 6797,
-  [SMALL_STATE(255)] = 6817,
-  [SMALL_STATE(256)] = 6835,
-  [SMALL_STATE(257)] = 6855,
-  [SMALL_STATE(258)] = 6875,
-  [SMALL_STATE(259)] = 6895,
-  [SMALL_STATE(260)] = 6911,
-  [SMALL_STATE(261)] = 6931,
-  [SMALL_STATE(262)] = 6951,
-  [SMALL_STATE(263)] = 6971,
-  [SMALL_STATE(264)] = 6987,
-  [SMALL_STATE(265)] = 7003,
-  [SMALL_STATE(266)] = 7023,
-  [SMALL_STATE(267)] = 7038,
-  [SMALL_STATE(268)] = 7055,
-  [SMALL_STATE(269)] = 7072,
-  [SMALL_STATE(270)] = 7089,
-  [SMALL_STATE(271)] = 7106,
-  [SMALL_STATE(272)] = 7123,
-  [SMALL_STATE(273)] = 7138,
-  [SMALL_STATE(274)] = 7155,
-  [SMALL_STATE(275)] = 7170,
-  [SMALL_STATE(276)] = 7185,
-  [SMALL_STATE(277)] = 7202,
-  [SMALL_STATE(278)] = 7219,
-  [SMALL_STATE(279)] = 7234,
-  [SMALL_STATE(280)] = 7251,
-  [SMALL_STATE(281)] = 7266,
-  [SMALL_STATE(282)] = 7281,
-  [SMALL_STATE(283)] = 7298,
-  [SMALL_STATE(284)] = 7313,
-  [SMALL_STATE(285)] = 7330,
-  [SMALL_STATE(286)] = 7347,
-  [SMALL_STATE(287)] = 7364,
-  [SMALL_STATE(288)] = 7381,
-  [SMALL_STATE(289)] = 7396,
-  [SMALL_STATE(290)] = 7411,
-  [SMALL_STATE(291)] = 7428,
-  [SMALL_STATE(292)] = 7445,
-  [SMALL_STATE(293)] = 7460,
-  [SMALL_STATE(294)] = 7475,
-  [SMALL_STATE(295)] = 7492,
-  [SMALL_STATE(296)] = 7507,
-  [SMALL_STATE(297)] = 7524,
-  [SMALL_STATE(298)] = 7539,
-  [SMALL_STATE(299)] = 7554,
-  [SMALL_STATE(300)] = 7571,
-  [SMALL_STATE(301)] = 7586,
-  [SMALL_STATE(302)] = 7603,
-  [SMALL_STATE(303)] = 7620,
-  [SMALL_STATE(304)] = 7635,
-  [SMALL_STATE(305)] = 7650,
-  [SMALL_STATE(306)] = 7667,
-  [SMALL_STATE(307)] = 7684,
-  [SMALL_STATE(308)] = 7701,
-  [SMALL_STATE(309)] = 7716,
-  [SMALL_STATE(310)] = 7733,
-  [SMALL_STATE(311)] = 7750,
-  [SMALL_STATE(312)] = 7767,
-  [SMALL_STATE(313)] = 7784,
-  [SMALL_STATE(314)] = 7801,
-  [SMALL_STATE(315)] = 7818,
-  [SMALL_STATE(316)] = 7835,
-  [SMALL_STATE(317)] = 7852,
-  [SMALL_STATE(318)] = 7869,
-  [SMALL_STATE(319)] = 7886,
-  [SMALL_STATE(320)] = 7903,
-  [SMALL_STATE(321)] = 7920,
-  [SMALL_STATE(322)] = 7937,
-  [SMALL_STATE(323)] = 7954,
-  [SMALL_STATE(324)] = 7969,
-  [SMALL_STATE(325)] = 7986,
-  [SMALL_STATE(326)] = 8003,
-  [SMALL_STATE(327)] = 8020,
-  [SMALL_STATE(328)] = 8037,
-  [SMALL_STATE(329)] = 8054,
-  [SMALL_STATE(330)] = 8071,
-  [SMALL_STATE(331)] = 8088,
-  [SMALL_STATE(332)] = 8105,
-  [SMALL_STATE(333)] = 8122,
-  [SMALL_STATE(334)] = 8139,
-  [SMALL_STATE(335)] = 8156,
-  [SMALL_STATE(336)] = 8173,
-  [SMALL_STATE(337)] = 8190,
-  [SMALL_STATE(338)] = 8207,
-  [SMALL_STATE(339)] = 8221,
-  [SMALL_STATE(340)] = 8235,
-  [SMALL_STATE(341)] = 8247,
-  [SMALL_STATE(342)] = 8261,
-  [SMALL_STATE(343)] = 8275,
-  [SMALL_STATE(344)] = 8289,
-  [SMALL_STATE(345)] = 8303,
-  [SMALL_STATE(346)] = 8317,
-  [SMALL_STATE(347)] = 8329,
-  [SMALL_STATE(348)] = 8343,
-  [SMALL_STATE(349)] = 8355,
-  [SMALL_STATE(350)] = 8369,
-  [SMALL_STATE(351)] = 8383,
-  [SMALL_STATE(352)] = 8397,
-  [SMALL_STATE(353)] = 8411,
-  [SMALL_STATE(354)] = 8423,
-  [SMALL_STATE(355)] = 8437,
-  [SMALL_STATE(356)] = 8451,
-  [SMALL_STATE(357)] = 8465,
-  [SMALL_STATE(358)] = 8479,
-  [SMALL_STATE(359)] = 8491,
-  [SMALL_STATE(360)] = 8505,
-  [SMALL_STATE(361)] = 8517,
-  [SMALL_STATE(362)] = 8529,
-  [SMALL_STATE(363)] = 8541,
-  [SMALL_STATE(364)] = 8553,
-  [SMALL_STATE(365)] = 8565,
-  [SMALL_STATE(366)] = 8577,
-  [SMALL_STATE(367)] = 8589,
-  [SMALL_STATE(368)] = 8601,
-  [SMALL_STATE(369)] = 8613,
-  [SMALL_STATE(370)] = 8627,
-  [SMALL_STATE(371)] = 8639,
-  [SMALL_STATE(372)] = 8651,
-  [SMALL_STATE(373)] = 8665,
-  [SMALL_STATE(374)] = 8679,
-  [SMALL_STATE(375)] = 8691,
-  [SMALL_STATE(376)] = 8703,
-  [SMALL_STATE(377)] = 8717,
-  [SMALL_STATE(378)] = 8729,
-  [SMALL_STATE(379)] = 8741,
-  [SMALL_STATE(380)] = 8755,
-  [SMALL_STATE(381)] = 8769,
-  [SMALL_STATE(382)] = 8781,
-  [SMALL_STATE(383)] = 8793,
-  [SMALL_STATE(384)] = 8807,
-  [SMALL_STATE(385)] = 8819,
-  [SMALL_STATE(386)] = 8833,
-  [SMALL_STATE(387)] = 8847,
-  [SMALL_STATE(388)] = 8859,
-  [SMALL_STATE(389)] = 8871,
-  [SMALL_STATE(390)] = 8883,
-  [SMALL_STATE(391)] = 8895,
-  [SMALL_STATE(392)] = 8907,
-  [SMALL_STATE(393)] = 8919,
-  [SMALL_STATE(394)] = 8931,
-  [SMALL_STATE(395)] = 8943,
-  [SMALL_STATE(396)] = 8955,
-  [SMALL_STATE(397)] = 8969,
-  [SMALL_STATE(398)] = 8981,
-  [SMALL_STATE(399)] = 8993,
-  [SMALL_STATE(400)] = 9005,
-  [SMALL_STATE(401)] = 9019,
-  [SMALL_STATE(402)] = 9031,
-  [SMALL_STATE(403)] = 9043,
-  [SMALL_STATE(404)] = 9057,
-  [SMALL_STATE(405)] = 9069,
-  [SMALL_STATE(406)] = 9083,
-  [SMALL_STATE(407)] = 9095,
-  [SMALL_STATE(408)] = 9107,
-  [SMALL_STATE(409)] = 9119,
-  [SMALL_STATE(410)] = 9131,
-  [SMALL_STATE(411)] = 9145,
-  [SMALL_STATE(412)] = 9156,
-  [SMALL_STATE(413)] = 9167,
-  [SMALL_STATE(414)] = 9178,
-  [SMALL_STATE(415)] = 9189,
-  [SMALL_STATE(416)] = 9200,
-  [SMALL_STATE(417)] = 9211,
-  [SMALL_STATE(418)] = 9222,
-  [SMALL_STATE(419)] = 9233,
-  [SMALL_STATE(420)] = 9244,
-  [SMALL_STATE(421)] = 9255,
-  [SMALL_STATE(422)] = 9266,
-  [SMALL_STATE(423)] = 9277,
-  [SMALL_STATE(424)] = 9288,
-  [SMALL_STATE(425)] = 9299,
-  [SMALL_STATE(426)] = 9310,
-  [SMALL_STATE(427)] = 9321,
-  [SMALL_STATE(428)] = 9332,
-  [SMALL_STATE(429)] = 9343,
-  [SMALL_STATE(430)] = 9354,
-  [SMALL_STATE(431)] = 9365,
-  [SMALL_STATE(432)] = 9376,
-  [SMALL_STATE(433)] = 9387,
-  [SMALL_STATE(434)] = 9398,
-  [SMALL_STATE(435)] = 9409,
-  [SMALL_STATE(436)] = 9420,
-  [SMALL_STATE(437)] = 9431,
-  [SMALL_STATE(438)] = 9442,
-  [SMALL_STATE(439)] = 9453,
-  [SMALL_STATE(440)] = 9464,
-  [SMALL_STATE(441)] = 9475,
-  [SMALL_STATE(442)] = 9486,
-  [SMALL_STATE(443)] = 9497,
-  [SMALL_STATE(444)] = 9508,
-  [SMALL_STATE(445)] = 9519,
-  [SMALL_STATE(446)] = 9530,
-  [SMALL_STATE(447)] = 9541,
-  [SMALL_STATE(448)] = 9552,
-  [SMALL_STATE(449)] = 9563,
-  [SMALL_STATE(450)] = 9574,
-  [SMALL_STATE(451)] = 9585,
-  [SMALL_STATE(452)] = 9596,
-  [SMALL_STATE(453)] = 9607,
-  [SMALL_STATE(454)] = 9618,
-  [SMALL_STATE(455)] = 9629,
-  [SMALL_STATE(456)] = 9640,
-  [SMALL_STATE(457)] = 9651,
-  [SMALL_STATE(458)] = 9662,
-  [SMALL_STATE(459)] = 9673,
-  [SMALL_STATE(460)] = 9684,
-  [SMALL_STATE(461)] = 9695,
-  [SMALL_STATE(462)] = 9706,
-  [SMALL_STATE(463)] = 9717,
-  [SMALL_STATE(464)] = 9728,
-  [SMALL_STATE(465)] = 9739,
-  [SMALL_STATE(466)] = 9750,
-  [SMALL_STATE(467)] = 9761,
-  [SMALL_STATE(468)] = 9772,
-  [SMALL_STATE(469)] = 9783,
-  [SMALL_STATE(470)] = 9794,
-  [SMALL_STATE(471)] = 9805,
-  [SMALL_STATE(472)] = 9816,
-  [SMALL_STATE(473)] = 9827,
-  [SMALL_STATE(474)] = 9838,
-  [SMALL_STATE(475)] = 9849,
-  [SMALL_STATE(476)] = 9860,
-  [SMALL_STATE(477)] = 9871,
-  [SMALL_STATE(478)] = 9882,
-  [SMALL_STATE(479)] = 9893,
-  [SMALL_STATE(480)] = 9904,
-  [SMALL_STATE(481)] = 9915,
-  [SMALL_STATE(482)] = 9926,
-  [SMALL_STATE(483)] = 9937,
-  [SMALL_STATE(484)] = 9948,
-  [SMALL_STATE(485)] = 9959,
-  [SMALL_STATE(486)] = 9970,
-  [SMALL_STATE(487)] = 9981,
-  [SMALL_STATE(488)] = 9992,
-  [SMALL_STATE(489)] = 10003,
-  [SMALL_STATE(490)] = 10014,
-  [SMALL_STATE(491)] = 10025,
-  [SMALL_STATE(492)] = 10036,
-  [SMALL_STATE(493)] = 10047,
-  [SMALL_STATE(494)] = 10058,
-  [SMALL_STATE(495)] = 10069,
-  [SMALL_STATE(496)] = 10080,
-  [SMALL_STATE(497)] = 10091,
-  [SMALL_STATE(498)] = 10102,
-  [SMALL_STATE(499)] = 10113,
-  [SMALL_STATE(500)] = 10124,
-  [SMALL_STATE(501)] = 10135,
-  [SMALL_STATE(502)] = 10146,
-  [SMALL_STATE(503)] = 10157,
-  [SMALL_STATE(504)] = 10168,
-  [SMALL_STATE(505)] = 10179,
-  [SMALL_STATE(506)] = 10190,
-  [SMALL_STATE(507)] = 10201,
-  [SMALL_STATE(508)] = 10212,
-  [SMALL_STATE(509)] = 10223,
-  [SMALL_STATE(510)] = 10234,
-  [SMALL_STATE(511)] = 10245,
-  [SMALL_STATE(512)] = 10256,
-  [SMALL_STATE(513)] = 10267,
-  [SMALL_STATE(514)] = 10278,
-  [SMALL_STATE(515)] = 10289,
-  [SMALL_STATE(516)] = 10300,
-  [SMALL_STATE(517)] = 10311,
-  [SMALL_STATE(518)] = 10322,
-  [SMALL_STATE(519)] = 10333,
-  [SMALL_STATE(520)] = 10344,
-  [SMALL_STATE(521)] = 10355,
-  [SMALL_STATE(522)] = 10366,
-  [SMALL_STATE(523)] = 10377,
-  [SMALL_STATE(524)] = 10388,
-  [SMALL_STATE(525)] = 10399,
-  [SMALL_STATE(526)] = 10410,
-  [SMALL_STATE(527)] = 10421,
-  [SMALL_STATE(528)] = 10432,
-  [SMALL_STATE(529)] = 10443,
-  [SMALL_STATE(530)] = 10454,
-  [SMALL_STATE(531)] = 10465,
-  [SMALL_STATE(532)] = 10476,
-  [SMALL_STATE(533)] = 10487,
-  [SMALL_STATE(534)] = 10498,
-  [SMALL_STATE(535)] = 10509,
-  [SMALL_STATE(536)] = 10520,
-  [SMALL_STATE(537)] = 10531,
-  [SMALL_STATE(538)] = 10542,
-  [SMALL_STATE(539)] = 10553,
-  [SMALL_STATE(540)] = 10564,
-  [SMALL_STATE(541)] = 10575,
-  [SMALL_STATE(542)] = 10586,
+  [SMALL_STATE(7)] = 225,
+  [SMALL_STATE(8)] = 270,
+  [SMALL_STATE(9)] = 315,
+  [SMALL_STATE(10)] = 360,
+  [SMALL_STATE(11)] = 405,
+  [SMALL_STATE(12)] = 450,
+  [SMALL_STATE(13)] = 495,
+  [SMALL_STATE(14)] = 540,
+  [SMALL_STATE(15)] = 585,
+  [SMALL_STATE(16)] = 630,
+  [SMALL_STATE(17)] = 672,
+  [SMALL_STATE(18)] = 714,
+  [SMALL_STATE(19)] = 761,
+  [SMALL_STATE(20)] = 810,
+  [SMALL_STATE(21)] = 859,
+  [SMALL_STATE(22)] = 895,
+  [SMALL_STATE(23)] = 929,
+  [SMALL_STATE(24)] = 971,
+  [SMALL_STATE(25)] = 1013,
+  [SMALL_STATE(26)] = 1055,
+  [SMALL_STATE(27)] = 1097,
+  [SMALL_STATE(28)] = 1123,
+  [SMALL_STATE(29)] = 1155,
+  [SMALL_STATE(30)] = 1187,
+  [SMALL_STATE(31)] = 1229,
+  [SMALL_STATE(32)] = 1271,
+  [SMALL_STATE(33)] = 1313,
+  [SMALL_STATE(34)] = 1355,
+  [SMALL_STATE(35)] = 1381,
+  [SMALL_STATE(36)] = 1411,
+  [SMALL_STATE(37)] = 1441,
+  [SMALL_STATE(38)] = 1483,
+  [SMALL_STATE(39)] = 1525,
+  [SMALL_STATE(40)] = 1551,
+  [SMALL_STATE(41)] = 1577,
+  [SMALL_STATE(42)] = 1619,
+  [SMALL_STATE(43)] = 1661,
+  [SMALL_STATE(44)] = 1703,
+  [SMALL_STATE(45)] = 1745,
+  [SMALL_STATE(46)] = 1787,
+  [SMALL_STATE(47)] = 1829,
+  [SMALL_STATE(48)] = 1871,
+  [SMALL_STATE(49)] = 1913,
+  [SMALL_STATE(50)] = 1955,
+  [SMALL_STATE(51)] = 1997,
+  [SMALL_STATE(52)] = 2039,
+  [SMALL_STATE(53)] = 2086,
+  [SMALL_STATE(54)] = 2133,
+  [SMALL_STATE(55)] = 2158,
+  [SMALL_STATE(56)] = 2195,
+  [SMALL_STATE(57)] = 2242,
+  [SMALL_STATE(58)] = 2281,
+  [SMALL_STATE(59)] = 2328,
+  [SMALL_STATE(60)] = 2375,
+  [SMALL_STATE(61)] = 2422,
+  [SMALL_STATE(62)] = 2467,
+  [SMALL_STATE(63)] = 2514,
+  [SMALL_STATE(64)] = 2561,
+  [SMALL_STATE(65)] = 2586,
+  [SMALL_STATE(66)] = 2611,
+  [SMALL_STATE(67)] = 2658,
+  [SMALL_STATE(68)] = 2705,
+  [SMALL_STATE(69)] = 2752,
+  [SMALL_STATE(70)] = 2799,
+  [SMALL_STATE(71)] = 2824,
+  [SMALL_STATE(72)] = 2848,
+  [SMALL_STATE(73)] = 2872,
+  [SMALL_STATE(74)] = 2910,
+  [SMALL_STATE(75)] = 2934,
+  [SMALL_STATE(76)] = 2958,
+  [SMALL_STATE(77)] = 2982,
+  [SMALL_STATE(78)] = 3006,
+  [SMALL_STATE(79)] = 3030,
+  [SMALL_STATE(80)] = 3054,
+  [SMALL_STATE(81)] = 3077,
+  [SMALL_STATE(82)] = 3106,
+  [SMALL_STATE(83)] = 3135,
+  [SMALL_STATE(84)] = 3164,
+  [SMALL_STATE(85)] = 3193,
+  [SMALL_STATE(86)] = 3222,
+  [SMALL_STATE(87)] = 3251,
+  [SMALL_STATE(88)] = 3280,
+  [SMALL_STATE(89)] = 3309,
+  [SMALL_STATE(90)] = 3338,
+  [SMALL_STATE(91)] = 3361,
+  [SMALL_STATE(92)] = 3388,
+  [SMALL_STATE(93)] = 3417,
+  [SMALL_STATE(94)] = 3444,
+  [SMALL_STATE(95)] = 3473,
+  [SMALL_STATE(96)] = 3514,
+  [SMALL_STATE(97)] = 3541,
+  [SMALL_STATE(98)] = 3570,
+  [SMALL_STATE(99)] = 3599,
+  [SMALL_STATE(100)] = 3628,
+  [SMALL_STATE(101)] = 3657,
+  [SMALL_STATE(102)] = 3686,
+  [SMALL_STATE(103)] = 3711,
+  [SMALL_STATE(104)] = 3734,
+  [SMALL_STATE(105)] = 3763,
+  [SMALL_STATE(106)] = 3786,
+  [SMALL_STATE(107)] = 3827,
+  [SMALL_STATE(108)] = 3850,
+  [SMALL_STATE(109)] = 3873,
+  [SMALL_STATE(110)] = 3896,
+  [SMALL_STATE(111)] = 3919,
+  [SMALL_STATE(112)] = 3942,
+  [SMALL_STATE(113)] = 3983,
+  [SMALL_STATE(114)] = 4010,
+  [SMALL_STATE(115)] = 4051,
+  [SMALL_STATE(116)] = 4080,
+  [SMALL_STATE(117)] = 4102,
+  [SMALL_STATE(118)] = 4124,
+  [SMALL_STATE(119)] = 4146,
+  [SMALL_STATE(120)] = 4168,
+  [SMALL_STATE(121)] = 4190,
+  [SMALL_STATE(122)] = 4216,
+  [SMALL_STATE(123)] = 4242,
+  [SMALL_STATE(124)] = 4264,
+  [SMALL_STATE(125)] = 4290,
+  [SMALL_STATE(126)] = 4312,
+  [SMALL_STATE(127)] = 4334,
+  [SMALL_STATE(128)] = 4372,
+  [SMALL_STATE(129)] = 4394,
+  [SMALL_STATE(130)] = 4430,
+  [SMALL_STATE(131)] = 4468,
+  [SMALL_STATE(132)] = 4494,
+  [SMALL_STATE(133)] = 4516,
+  [SMALL_STATE(134)] = 4542,
+  [SMALL_STATE(135)] = 4564,
+  [SMALL_STATE(136)] = 4602,
+  [SMALL_STATE(137)] = 4640,
+  [SMALL_STATE(138)] = 4666,
+  [SMALL_STATE(139)] = 4688,
+  [SMALL_STATE(140)] = 4714,
+  [SMALL_STATE(141)] = 4748,
+  [SMALL_STATE(142)] = 4774,
+  [SMALL_STATE(143)] = 4812,
+  [SMALL_STATE(144)] = 4834,
+  [SMALL_STATE(145)] = 4856,
+  [SMALL_STATE(146)] = 4878,
+  [SMALL_STATE(147)] = 4900,
+  [SMALL_STATE(148)] = 4938,
+  [SMALL_STATE(149)] = 4971,
+  [SMALL_STATE(150)] = 4992,
+  [SMALL_STATE(151)] = 5013,
+  [SMALL_STATE(152)] = 5034,
+  [SMALL_STATE(153)] = 5055,
+  [SMALL_STATE(154)] = 5086,
+  [SMALL_STATE(155)] = 5107,
+  [SMALL_STATE(156)] = 5142,
+  [SMALL_STATE(157)] = 5163,
+  [SMALL_STATE(158)] = 5184,
+  [SMALL_STATE(159)] = 5205,
+  [SMALL_STATE(160)] = 5240,
+  [SMALL_STATE(161)] = 5261,
+  [SMALL_STATE(162)] = 5296,
+  [SMALL_STATE(163)] = 5317,
+  [SMALL_STATE(164)] = 5337,
+  [SMALL_STATE(165)] = 5357,
+  [SMALL_STATE(166)] = 5377,
+  [SMALL_STATE(167)] = 5397,
+  [SMALL_STATE(168)] = 5417,
+  [SMALL_STATE(169)] = 5437,
+  [SMALL_STATE(170)] = 5457,
+  [SMALL_STATE(171)] = 5477,
+  [SMALL_STATE(172)] = 5497,
+  [SMALL_STATE(173)] = 5517,
+  [SMALL_STATE(174)] = 5537,
+  [SMALL_STATE(175)] = 5569,
+  [SMALL_STATE(176)] = 5597,
+  [SMALL_STATE(177)] = 5617,
+  [SMALL_STATE(178)] = 5637,
+  [SMALL_STATE(179)] = 5657,
+  [SMALL_STATE(180)] = 5677,
+  [SMALL_STATE(181)] = 5697,
+  [SMALL_STATE(182)] = 5717,
+  [SMALL_STATE(183)] = 5737,
+  [SMALL_STATE(184)] = 5757,
+  [SMALL_STATE(185)] = 5777,
+  [SMALL_STATE(186)] = 5805,
+  [SMALL_STATE(187)] = 5831,
+  [SMALL_STATE(188)] = 5859,
+  [SMALL_STATE(189)] = 5879,
+  [SMALL_STATE(190)] = 5899,
+  [SMALL_STATE(191)] = 5919,
+  [SMALL_STATE(192)] = 5947,
+  [SMALL_STATE(193)] = 5967,
+  [SMALL_STATE(194)] = 5987,
+  [SMALL_STATE(195)] = 6007,
+  [SMALL_STATE(196)] = 6034,
+  [SMALL_STATE(197)] = 6057,
+  [SMALL_STATE(198)] = 6082,
+  [SMALL_STATE(199)] = 6111,
+  [SMALL_STATE(200)] = 6136,
+  [SMALL_STATE(201)] = 6161,
+  [SMALL_STATE(202)] = 6186,
+  [SMALL_STATE(203)] = 6215,
+  [SMALL_STATE(204)] = 6244,
+  [SMALL_STATE(205)] = 6271,
+  [SMALL_STATE(206)] = 6296,
+  [SMALL_STATE(207)] = 6321,
+  [SMALL_STATE(208)] = 6346,
+  [SMALL_STATE(209)] = 6372,
+  [SMALL_STATE(210)] = 6398,
+  [SMALL_STATE(211)] = 6424,
+  [SMALL_STATE(212)] = 6442,
+  [SMALL_STATE(213)] = 6468,
+  [SMALL_STATE(214)] = 6494,
+  [SMALL_STATE(215)] = 6520,
+  [SMALL_STATE(216)] = 6544,
+  [SMALL_STATE(217)] = 6562,
+  [SMALL_STATE(218)] = 6580,
+  [SMALL_STATE(219)] = 6598,
+  [SMALL_STATE(220)] = 6616,
+  [SMALL_STATE(221)] = 6634,
+  [SMALL_STATE(222)] = 6660,
+  [SMALL_STATE(223)] = 6686,
+  [SMALL_STATE(224)] = 6704,
+  [SMALL_STATE(225)] = 6722,
+  [SMALL_STATE(226)] = 6740,
+  [SMALL_STATE(227)] = 6766,
+  [SMALL_STATE(228)] = 6792,
+  [SMALL_STATE(229)] = 6816,
+  [SMALL_STATE(230)] = 6842,
+  [SMALL_STATE(231)] = 6868,
+  [SMALL_STATE(232)] = 6886,
+  [SMALL_STATE(233)] = 6912,
+  [SMALL_STATE(234)] = 6930,
+  [SMALL_STATE(235)] = 6956,
+  [SMALL_STATE(236)] = 6974,
+  [SMALL_STATE(237)] = 6992,
+  [SMALL_STATE(238)] = 7010,
+  [SMALL_STATE(239)] = 7036,
+  [SMALL_STATE(240)] = 7062,
+  [SMALL_STATE(241)] = 7088,
+  [SMALL_STATE(242)] = 7114,
+  [SMALL_STATE(243)] = 7140,
+  [SMALL_STATE(244)] = 7157,
+  [SMALL_STATE(245)] = 7174,
+  [SMALL_STATE(246)] = 7191,
+  [SMALL_STATE(247)] = 7208,
+  [SMALL_STATE(248)] = 7229,
+  [SMALL_STATE(249)] = 7246,
+  [SMALL_STATE(250)] = 7263,
+  [SMALL_STATE(251)] = 7280,
+  [SMALL_STATE(252)] = 7297,
+  [SMALL_STATE(253)] = 7314,
+  [SMALL_STATE(254)] = 7335,
+  [SMALL_STATE(255)] = 7356,
+  [SMALL_STATE(256)] = 7373,
+  [SMALL_STATE(257)] = 7390,
+  [SMALL_STATE(258)] = 7407,
+  [SMALL_STATE(259)] = 7424,
+  [SMALL_STATE(260)] = 7441,
+  [SMALL_STATE(261)] = 7458,
+  [SMALL_STATE(262)] = 7479,
+  [SMALL_STATE(263)] = 7496,
+  [SMALL_STATE(264)] = 7513,
+  [SMALL_STATE(265)] = 7530,
+  [SMALL_STATE(266)] = 7547,
+  [SMALL_STATE(267)] = 7567,
+  [SMALL_STATE(268)] = 7587,
+  [SMALL_STATE(269)] = 7603,
+  [SMALL_STATE(270)] = 7619,
+  [SMALL_STATE(271)] = 7639,
+  [SMALL_STATE(272)] = 7659,
+  [SMALL_STATE(273)] = 7679,
+  [SMALL_STATE(274)] = 7695,
+  [SMALL_STATE(275)] = 7713,
+  [SMALL_STATE(276)] = 7733,
+  [SMALL_STATE(277)] = 7753,
+  [SMALL_STATE(278)] = 7773,
+  [SMALL_STATE(279)] = 7787,
+  [SMALL_STATE(280)] = 7807,
+  [SMALL_STATE(281)] = 7825,
+  [SMALL_STATE(282)] = 7845,
+  [SMALL_STATE(283)] = 7865,
+  [SMALL_STATE(284)] = 7885,
+  [SMALL_STATE(285)] = 7901,
+  [SMALL_STATE(286)] = 7921,
+  [SMALL_STATE(287)] = 7939,
+  [SMALL_STATE(288)] = 7957,
+  [SMALL_STATE(289)] = 7975,
+  [SMALL_STATE(290)] = 7995,
+  [SMALL_STATE(291)] = 8012,
+  [SMALL_STATE(292)] = 8027,
+  [SMALL_STATE(293)] = 8044,
+  [SMALL_STATE(294)] = 8059,
+  [SMALL_STATE(295)] = 8076,
+  [SMALL_STATE(296)] = 8093,
+  [SMALL_STATE(297)] = 8108,
+  [SMALL_STATE(298)] = 8125,
+  [SMALL_STATE(299)] = 8140,
+  [SMALL_STATE(300)] = 8157,
+  [SMALL_STATE(301)] = 8174,
+  [SMALL_STATE(302)] = 8191,
+  [SMALL_STATE(303)] = 8206,
+  [SMALL_STATE(304)] = 8223,
+  [SMALL_STATE(305)] = 8240,
+  [SMALL_STATE(306)] = 8257,
+  [SMALL_STATE(307)] = 8272,
+  [SMALL_STATE(308)] = 8289,
+  [SMALL_STATE(309)] = 8306,
+  [SMALL_STATE(310)] = 8323,
+  [SMALL_STATE(311)] = 8338,
+  [SMALL_STATE(312)] = 8353,
+  [SMALL_STATE(313)] = 8368,
+  [SMALL_STATE(314)] = 8385,
+  [SMALL_STATE(315)] = 8400,
+  [SMALL_STATE(316)] = 8415,
+  [SMALL_STATE(317)] = 8430,
+  [SMALL_STATE(318)] = 8447,
+  [SMALL_STATE(319)] = 8462,
+  [SMALL_STATE(320)] = 8479,
+  [SMALL_STATE(321)] = 8496,
+  [SMALL_STATE(322)] = 8513,
+  [SMALL_STATE(323)] = 8530,
+  [SMALL_STATE(324)] = 8545,
+  [SMALL_STATE(325)] = 8562,
+  [SMALL_STATE(326)] = 8577,
+  [SMALL_STATE(327)] = 8592,
+  [SMALL_STATE(328)] = 8607,
+  [SMALL_STATE(329)] = 8622,
+  [SMALL_STATE(330)] = 8639,
+  [SMALL_STATE(331)] = 8656,
+  [SMALL_STATE(332)] = 8673,
+  [SMALL_STATE(333)] = 8690,
+  [SMALL_STATE(334)] = 8707,
+  [SMALL_STATE(335)] = 8724,
+  [SMALL_STATE(336)] = 8741,
+  [SMALL_STATE(337)] = 8758,
+  [SMALL_STATE(338)] = 8775,
+  [SMALL_STATE(339)] = 8792,
+  [SMALL_STATE(340)] = 8809,
+  [SMALL_STATE(341)] = 8826,
+  [SMALL_STATE(342)] = 8843,
+  [SMALL_STATE(343)] = 8860,
+  [SMALL_STATE(344)] = 8877,
+  [SMALL_STATE(345)] = 8894,
+  [SMALL_STATE(346)] = 8911,
+  [SMALL_STATE(347)] = 8928,
+  [SMALL_STATE(348)] = 8945,
+  [SMALL_STATE(349)] = 8962,
+  [SMALL_STATE(350)] = 8979,
+  [SMALL_STATE(351)] = 8996,
+  [SMALL_STATE(352)] = 9013,
+  [SMALL_STATE(353)] = 9028,
+  [SMALL_STATE(354)] = 9045,
+  [SMALL_STATE(355)] = 9062,
+  [SMALL_STATE(356)] = 9077,
+  [SMALL_STATE(357)] = 9092,
+  [SMALL_STATE(358)] = 9109,
+  [SMALL_STATE(359)] = 9126,
+  [SMALL_STATE(360)] = 9143,
+  [SMALL_STATE(361)] = 9160,
+  [SMALL_STATE(362)] = 9177,
+  [SMALL_STATE(363)] = 9194,
+  [SMALL_STATE(364)] = 9211,
+  [SMALL_STATE(365)] = 9228,
+  [SMALL_STATE(366)] = 9245,
+  [SMALL_STATE(367)] = 9262,
+  [SMALL_STATE(368)] = 9279,
+  [SMALL_STATE(369)] = 9296,
+  [SMALL_STATE(370)] = 9313,
+  [SMALL_STATE(371)] = 9330,
+  [SMALL_STATE(372)] = 9344,
+  [SMALL_STATE(373)] = 9358,
+  [SMALL_STATE(374)] = 9370,
+  [SMALL_STATE(375)] = 9382,
+  [SMALL_STATE(376)] = 9394,
+  [SMALL_STATE(377)] = 9406,
+  [SMALL_STATE(378)] = 9418,
+  [SMALL_STATE(379)] = 9430,
+  [SMALL_STATE(380)] = 9442,
+  [SMALL_STATE(381)] = 9456,
+  [SMALL_STATE(382)] = 9468,
+  [SMALL_STATE(383)] = 9482,
+  [SMALL_STATE(384)] = 9494,
+  [SMALL_STATE(385)] = 9506,
+  [SMALL_STATE(386)] = 9520,
+  [SMALL_STATE(387)] = 9532,
+  [SMALL_STATE(388)] = 9544,
+  [SMALL_STATE(389)] = 9558,
+  [SMALL_STATE(390)] = 9570,
+  [SMALL_STATE(391)] = 9582,
+  [SMALL_STATE(392)] = 9594,
+  [SMALL_STATE(393)] = 9606,
+  [SMALL_STATE(394)] = 9618,
+  [SMALL_STATE(395)] = 9632,
+  [SMALL_STATE(396)] = 9644,
+  [SMALL_STATE(397)] = 9656,
+  [SMALL_STATE(398)] = 9668,
+  [SMALL_STATE(399)] = 9682,
+  [SMALL_STATE(400)] = 9696,
+  [SMALL_STATE(401)] = 9710,
+  [SMALL_STATE(402)] = 9724,
+  [SMALL_STATE(403)] = 9736,
+  [SMALL_STATE(404)] = 9750,
+  [SMALL_STATE(405)] = 9764,
+  [SMALL_STATE(406)] = 9778,
+  [SMALL_STATE(407)] = 9790,
+  [SMALL_STATE(408)] = 9804,
+  [SMALL_STATE(409)] = 9818,
+  [SMALL_STATE(410)] = 9832,
+  [SMALL_STATE(411)] = 9846,
+  [SMALL_STATE(412)] = 9858,
+  [SMALL_STATE(413)] = 9870,
+  [SMALL_STATE(414)] = 9882,
+  [SMALL_STATE(415)] = 9894,
+  [SMALL_STATE(416)] = 9906,
+  [SMALL_STATE(417)] = 9918,
+  [SMALL_STATE(418)] = 9930,
+  [SMALL_STATE(419)] = 9942,
+  [SMALL_STATE(420)] = 9954,
+  [SMALL_STATE(421)] = 9968,
+  [SMALL_STATE(422)] = 9980,
+  [SMALL_STATE(423)] = 9992,
+  [SMALL_STATE(424)] = 10006,
+  [SMALL_STATE(425)] = 10018,
+  [SMALL_STATE(426)] = 10032,
+  [SMALL_STATE(427)] = 10046,
+  [SMALL_STATE(428)] = 10060,
+  [SMALL_STATE(429)] = 10074,
+  [SMALL_STATE(430)] = 10088,
+  [SMALL_STATE(431)] = 10100,
+  [SMALL_STATE(432)] = 10112,
+  [SMALL_STATE(433)] = 10126,
+  [SMALL_STATE(434)] = 10140,
+  [SMALL_STATE(435)] = 10152,
+  [SMALL_STATE(436)] = 10166,
+  [SMALL_STATE(437)] = 10180,
+  [SMALL_STATE(438)] = 10192,
+  [SMALL_STATE(439)] = 10206,
+  [SMALL_STATE(440)] = 10218,
+  [SMALL_STATE(441)] = 10230,
+  [SMALL_STATE(442)] = 10242,
+  [SMALL_STATE(443)] = 10254,
+  [SMALL_STATE(444)] = 10268,
+  [SMALL_STATE(445)] = 10279,
+  [SMALL_STATE(446)] = 10290,
+  [SMALL_STATE(447)] = 10301,
+  [SMALL_STATE(448)] = 10312,
+  [SMALL_STATE(449)] = 10323,
+  [SMALL_STATE(450)] = 10334,
+  [SMALL_STATE(451)] = 10345,
+  [SMALL_STATE(452)] = 10356,
+  [SMALL_STATE(453)] = 10367,
+  [SMALL_STATE(454)] = 10378,
+  [SMALL_STATE(455)] = 10389,
+  [SMALL_STATE(456)] = 10400,
+  [SMALL_STATE(457)] = 10411,
+  [SMALL_STATE(458)] = 10422,
+  [SMALL_STATE(459)] = 10433,
+  [SMALL_STATE(460)] = 10444,
+  [SMALL_STATE(461)] = 10455,
+  [SMALL_STATE(462)] = 10466,
+  [SMALL_STATE(463)] = 10477,
+  [SMALL_STATE(464)] = 10488,
+  [SMALL_STATE(465)] = 10499,
+  [SMALL_STATE(466)] = 10510,
+  [SMALL_STATE(467)] = 10521,
+  [SMALL_STATE(468)] = 10532,
+  [SMALL_STATE(469)] = 10543,
+  [SMALL_STATE(470)] = 10554,
+  [SMALL_STATE(471)] = 10565,
+  [SMALL_STATE(472)] = 10576,
+  [SMALL_STATE(473)] = 10587,
+  [SMALL_STATE(474)] = 10598,
+  [SMALL_STATE(475)] = 10609,
+  [SMALL_STATE(476)] = 10620,
+  [SMALL_STATE(477)] = 10631,
+  [SMALL_STATE(478)] = 10642,
+  [SMALL_STATE(479)] = 10653,
+  [SMALL_STATE(480)] = 10664,
+  [SMALL_STATE(481)] = 10675,
+  [SMALL_STATE(482)] = 10686,
+  [SMALL_STATE(483)] = 10697,
+  [SMALL_STATE(484)] = 10708,
+  [SMALL_STATE(485)] = 10719,
+  [SMALL_STATE(486)] = 10730,
+  [SMALL_STATE(487)] = 10741,
+  [SMALL_STATE(488)] = 10752,
+  [SMALL_STATE(489)] = 10763,
+  [SMALL_STATE(490)] = 10774,
+  [SMALL_STATE(491)] = 10785,
+  [SMALL_STATE(492)] = 10796,
+  [SMALL_STATE(493)] = 10807,
+  [SMALL_STATE(494)] = 10818,
+  [SMALL_STATE(495)] = 10829,
+  [SMALL_STATE(496)] = 10840,
+  [SMALL_STATE(497)] = 10851,
+  [SMALL_STATE(498)] = 10862,
+  [SMALL_STATE(499)] = 10873,
+  [SMALL_STATE(500)] = 10884,
+  [SMALL_STATE(501)] = 10895,
+  [SMALL_STATE(502)] = 10906,
+  [SMALL_STATE(503)] = 10917,
+  [SMALL_STATE(504)] = 10928,
+  [SMALL_STATE(505)] = 10939,
+  [SMALL_STATE(506)] = 10950,
+  [SMALL_STATE(507)] = 10961,
+  [SMALL_STATE(508)] = 10972,
+  [SMALL_STATE(509)] = 10983,
+  [SMALL_STATE(510)] = 10994,
+  [SMALL_STATE(511)] = 11005,
+  [SMALL_STATE(512)] = 11016,
+  [SMALL_STATE(513)] = 11027,
+  [SMALL_STATE(514)] = 11038,
+  [SMALL_STATE(515)] = 11049,
+  [SMALL_STATE(516)] = 11060,
+  [SMALL_STATE(517)] = 11071,
+  [SMALL_STATE(518)] = 11082,
+  [SMALL_STATE(519)] = 11093,
+  [SMALL_STATE(520)] = 11104,
+  [SMALL_STATE(521)] = 11115,
+  [SMALL_STATE(522)] = 11126,
+  [SMALL_STATE(523)] = 11137,
+  [SMALL_STATE(524)] = 11148,
+  [SMALL_STATE(525)] = 11159,
+  [SMALL_STATE(526)] = 11170,
+  [SMALL_STATE(527)] = 11181,
+  [SMALL_STATE(528)] = 11192,
+  [SMALL_STATE(529)] = 11203,
+  [SMALL_STATE(530)] = 11214,
+  [SMALL_STATE(531)] = 11225,
+  [SMALL_STATE(532)] = 11236,
+  [SMALL_STATE(533)] = 11247,
+  [SMALL_STATE(534)] = 11258,
+  [SMALL_STATE(535)] = 11269,
+  [SMALL_STATE(536)] = 11280,
+  [SMALL_STATE(537)] = 11291,
+  [SMALL_STATE(538)] = 11302,
+  [SMALL_STATE(539)] = 11313,
+  [SMALL_STATE(540)] = 11324,
+  [SMALL_STATE(541)] = 11335,
+  [SMALL_STATE(542)] = 11346,
+  [SMALL_STATE(543)] = 11357,
+  [SMALL_STATE(544)] = 11368,
+  [SMALL_STATE(545)] = 11379,
+  [SMALL_STATE(546)] = 11390,
+  [SMALL_STATE(547)] = 11401,
+  [SMALL_STATE(548)] = 11412,
+  [SMALL_STATE(549)] = 11423,
+  [SMALL_STATE(550)] = 11434,
+  [SMALL_STATE(551)] = 11445,
+  [SMALL_STATE(552)] = 11456,
+  [SMALL_STATE(553)] = 11467,
+  [SMALL_STATE(554)] = 11478,
+  [SMALL_STATE(555)] = 11489,
+  [SMALL_STATE(556)] = 11500,
+  [SMALL_STATE(557)] = 11511,
+  [SMALL_STATE(558)] = 11522,
+  [SMALL_STATE(559)] = 11533,
+  [SMALL_STATE(560)] = 11544,
+  [SMALL_STATE(561)] = 11555,
+  [SMALL_STATE(562)] = 11566,
+  [SMALL_STATE(563)] = 11577,
+  [SMALL_STATE(564)] = 11588,
+  [SMALL_STATE(565)] = 11599,
+  [SMALL_STATE(566)] = 11610,
+  [SMALL_STATE(567)] = 11621,
+  [SMALL_STATE(568)] = 11632,
+  [SMALL_STATE(569)] = 11643,
+  [SMALL_STATE(570)] = 11654,
+  [SMALL_STATE(571)] = 11665,
+  [SMALL_STATE(572)] = 11676,
+  [SMALL_STATE(573)] = 11687,
+  [SMALL_STATE(574)] = 11698,
+  [SMALL_STATE(575)] = 11709,
 };
 
 static const TSParseActionEntry ts_parse_actions[] = {
   [0] = {.entry = {.count = 0, .reusable = false}},
   [1] = {.entry = {.count = 1, .reusable = false}}, RECOVER(),
-  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(542),
+  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(575),
   [5] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 0, 0, 0),
-  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(476),
-  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(66),
-  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(92),
-  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(71),
-  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(72),
-  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(541),
-  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
-  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(491),
-  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(416),
-  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(341),
-  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(257),
-  [29] = {.entry = {.count = 1, .reusable = false}}, SHIFT(502),
-  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(526),
-  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(415),
-  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(539),
-  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(532),
-  [39] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
-  [41] = {.entry = {.count = 1, .reusable = false}}, SHIFT(436),
-  [43] = {.entry = {.count = 1, .reusable = false}}, SHIFT(242),
-  [45] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
-  [47] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(66),
-  [50] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(92),
-  [53] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(71),
-  [56] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(72),
-  [59] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(541),
-  [62] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(436),
-  [65] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(242),
-  [68] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
-  [70] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [72] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(176),
-  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(25),
-  [80] = {.entry = {.count = 1, .reusable = false}}, SHIFT(542),
-  [82] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
-  [84] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
-  [86] = {.entry = {.count = 1, .reusable = false}}, SHIFT(176),
-  [88] = {.entry = {.count = 1, .reusable = false}}, SHIFT(25),
-  [90] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(53),
-  [93] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(13),
-  [96] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
-  [98] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(14),
-  [101] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(15),
-  [104] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(56),
-  [107] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(56),
-  [110] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
-  [112] = {.entry = {.count = 1, .reusable = true}}, SHIFT(13),
-  [114] = {.entry = {.count = 1, .reusable = true}}, SHIFT(14),
-  [116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(15),
-  [118] = {.entry = {.count = 1, .reusable = true}}, SHIFT(367),
-  [120] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
-  [122] = {.entry = {.count = 1, .reusable = false}}, SHIFT(56),
-  [124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [126] = {.entry = {.count = 1, .reusable = true}}, SHIFT(297),
-  [128] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [130] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [132] = {.entry = {.count = 1, .reusable = true}}, SHIFT(496),
-  [134] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [136] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
-  [138] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
-  [140] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
-  [142] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
-  [144] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [146] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(297),
-  [149] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [151] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [153] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(496),
-  [156] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
-  [160] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
-  [162] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
-  [164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
-  [166] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
-  [168] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [170] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
-  [174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
-  [176] = {.entry = {.count = 1, .reusable = true}}, SHIFT(365),
-  [178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(353),
-  [180] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
-  [182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(330),
-  [184] = {.entry = {.count = 1, .reusable = false}}, SHIFT(514),
-  [186] = {.entry = {.count = 1, .reusable = true}}, SHIFT(515),
-  [188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(516),
-  [190] = {.entry = {.count = 1, .reusable = true}}, SHIFT(331),
-  [192] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
-  [194] = {.entry = {.count = 1, .reusable = true}}, SHIFT(519),
-  [196] = {.entry = {.count = 1, .reusable = true}}, SHIFT(520),
-  [198] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
-  [200] = {.entry = {.count = 1, .reusable = true}}, SHIFT(524),
-  [202] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
-  [204] = {.entry = {.count = 1, .reusable = true}}, SHIFT(234),
-  [206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(235),
-  [208] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
-  [210] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
-  [212] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
-  [214] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(330),
-  [217] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(514),
-  [220] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(515),
-  [223] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(516),
-  [226] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(331),
-  [229] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(518),
-  [232] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(519),
-  [235] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(520),
-  [238] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(523),
-  [241] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(524),
-  [244] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
-  [246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(522),
-  [248] = {.entry = {.count = 1, .reusable = true}}, SHIFT(503),
-  [250] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
-  [252] = {.entry = {.count = 1, .reusable = true}}, SHIFT(452),
-  [254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
-  [256] = {.entry = {.count = 1, .reusable = true}}, SHIFT(455),
-  [258] = {.entry = {.count = 1, .reusable = true}}, SHIFT(457),
-  [260] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
-  [262] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
-  [264] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [266] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [268] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
-  [270] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
-  [272] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
-  [274] = {.entry = {.count = 1, .reusable = true}}, SHIFT(28),
-  [276] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
-  [278] = {.entry = {.count = 1, .reusable = false}}, SHIFT(110),
-  [280] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
-  [282] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
-  [285] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(27),
-  [288] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(28),
-  [291] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(110),
-  [294] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(110),
-  [297] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
-  [299] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
-  [301] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
-  [303] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
-  [305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
-  [307] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
-  [309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [311] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [313] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [315] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [317] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
-  [319] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
-  [321] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
-  [323] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
-  [325] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
-  [327] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
+  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(444),
+  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(99),
+  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(86),
+  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(92),
+  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(100),
+  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(551),
+  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
+  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(486),
+  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(464),
+  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(428),
+  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(281),
+  [29] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
+  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(535),
+  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(536),
+  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(544),
+  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(575),
+  [39] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
+  [41] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
+  [43] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
+  [45] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
+  [47] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
+  [49] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
+  [51] = {.entry = {.count = 1, .reusable = false}}, SHIFT(572),
+  [53] = {.entry = {.count = 1, .reusable = false}}, SHIFT(565),
+  [55] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
+  [57] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
+  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 21),
+  [61] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
+  [63] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
+  [65] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 8, 0, 32),
+  [67] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
+  [69] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
+  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(99),
+  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(86),
+  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(92),
+  [80] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(100),
+  [83] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(551),
+  [86] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(510),
+  [89] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(289),
+  [92] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
+  [94] = {.entry = {.count = 1, .reusable = false}}, SHIFT(510),
+  [96] = {.entry = {.count = 1, .reusable = false}}, SHIFT(289),
+  [98] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
+  [100] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
+  [102] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
+  [104] = {.entry = {.count = 1, .reusable = false}}, SHIFT(112),
+  [106] = {.entry = {.count = 1, .reusable = false}}, SHIFT(27),
+  [108] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [110] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [112] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
+  [115] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(27),
+  [118] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(64),
+  [121] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(30),
+  [124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
+  [126] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(31),
+  [129] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(32),
+  [132] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(54),
+  [135] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(54),
+  [138] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
+  [140] = {.entry = {.count = 1, .reusable = true}}, SHIFT(30),
+  [142] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
+  [144] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
+  [146] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
+  [148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(54),
+  [150] = {.entry = {.count = 1, .reusable = false}}, SHIFT(54),
+  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(418),
+  [154] = {.entry = {.count = 1, .reusable = true}}, SHIFT(424),
+  [156] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [158] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [160] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(327),
+  [164] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
+  [166] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(563),
+  [170] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(411),
+  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
+  [178] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
+  [180] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [182] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(327),
+  [185] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [187] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [189] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(563),
+  [192] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [194] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
+  [196] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
+  [198] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
+  [200] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
+  [202] = {.entry = {.count = 1, .reusable = true}}, SHIFT(119),
+  [204] = {.entry = {.count = 1, .reusable = true}}, SHIFT(120),
+  [206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(416),
+  [208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(495),
+  [210] = {.entry = {.count = 1, .reusable = true}}, SHIFT(299),
+  [212] = {.entry = {.count = 1, .reusable = false}}, SHIFT(498),
+  [214] = {.entry = {.count = 1, .reusable = true}}, SHIFT(502),
+  [216] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
+  [218] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
+  [220] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
+  [222] = {.entry = {.count = 1, .reusable = true}}, SHIFT(525),
+  [224] = {.entry = {.count = 1, .reusable = true}}, SHIFT(526),
+  [226] = {.entry = {.count = 1, .reusable = true}}, SHIFT(530),
+  [228] = {.entry = {.count = 1, .reusable = true}}, SHIFT(532),
+  [230] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
+  [232] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
+  [234] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
+  [236] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
+  [238] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(41),
+  [241] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
+  [244] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(43),
+  [247] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(118),
+  [250] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(118),
+  [253] = {.entry = {.count = 1, .reusable = true}}, SHIFT(256),
+  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
+  [257] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
+  [259] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
+  [261] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
+  [263] = {.entry = {.count = 1, .reusable = true}}, SHIFT(118),
+  [265] = {.entry = {.count = 1, .reusable = false}}, SHIFT(118),
+  [267] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
+  [269] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
+  [271] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
+  [273] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
+  [275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(299),
+  [278] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(498),
+  [281] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(502),
+  [284] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(512),
+  [287] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(303),
+  [290] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(523),
+  [293] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(525),
+  [296] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(526),
+  [299] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(530),
+  [302] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(532),
+  [305] = {.entry = {.count = 1, .reusable = true}}, SHIFT(458),
+  [307] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
+  [309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [311] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [313] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
+  [315] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
+  [317] = {.entry = {.count = 1, .reusable = true}}, SHIFT(480),
+  [319] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
+  [321] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
+  [323] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
+  [325] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
+  [327] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
   [329] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 55),
   [331] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 55),
-  [333] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
-  [335] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
-  [337] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
-  [339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [341] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
-  [345] = {.entry = {.count = 1, .reusable = true}}, SHIFT(145),
-  [347] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
-  [349] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
-  [351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [353] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [355] = {.entry = {.count = 1, .reusable = true}}, SHIFT(510),
-  [357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [359] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
-  [363] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [365] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [367] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [369] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [371] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
-  [373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
-  [375] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
-  [377] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [379] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [381] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(422),
-  [384] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [386] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [388] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(471),
-  [391] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [393] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [395] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(510),
-  [398] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [400] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [402] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(470),
-  [405] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
-  [407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
-  [409] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
-  [411] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
-  [413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
-  [415] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
-  [417] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
-  [419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
-  [421] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
-  [423] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [425] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [427] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [429] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [431] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [433] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [435] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [437] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [439] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [441] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [443] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [445] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [447] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [449] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [451] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [453] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [455] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
-  [457] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
-  [459] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
-  [461] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
-  [463] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
-  [465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
-  [467] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
-  [469] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
-  [471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
-  [473] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
-  [475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
-  [477] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
-  [479] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
-  [481] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [483] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [486] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [488] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
-  [490] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
-  [492] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
-  [494] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
-  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
-  [498] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
-  [500] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
-  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
-  [504] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
-  [506] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
-  [508] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
-  [510] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
-  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(2),
-  [514] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
-  [516] = {.entry = {.count = 1, .reusable = false}}, SHIFT(494),
-  [518] = {.entry = {.count = 1, .reusable = false}}, SHIFT(525),
-  [520] = {.entry = {.count = 1, .reusable = false}}, SHIFT(529),
-  [522] = {.entry = {.count = 1, .reusable = false}}, SHIFT(487),
-  [524] = {.entry = {.count = 1, .reusable = false}}, SHIFT(498),
-  [526] = {.entry = {.count = 1, .reusable = false}}, SHIFT(477),
-  [528] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
-  [530] = {.entry = {.count = 1, .reusable = false}}, SHIFT(464),
-  [532] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [534] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [536] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
-  [538] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
-  [540] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
-  [542] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
-  [544] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
-  [546] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
-  [548] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
-  [550] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
-  [552] = {.entry = {.count = 1, .reusable = false}}, SHIFT(540),
-  [554] = {.entry = {.count = 1, .reusable = false}}, SHIFT(396),
-  [556] = {.entry = {.count = 1, .reusable = false}}, SHIFT(371),
-  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [562] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [564] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [566] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [568] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [570] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [572] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [574] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
-  [576] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
-  [578] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
-  [580] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
-  [582] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
-  [584] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
-  [586] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
-  [588] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [590] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [592] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(494),
-  [595] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(525),
-  [598] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(529),
-  [601] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(487),
-  [604] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(498),
-  [607] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(477),
-  [610] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
-  [612] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(464),
-  [615] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
-  [617] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
-  [619] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
-  [621] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
-  [623] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [625] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [627] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
-  [629] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
-  [631] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [633] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [635] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [637] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [639] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
-  [641] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
-  [643] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
-  [645] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
-  [647] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [649] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [651] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [653] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [655] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
-  [657] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
-  [659] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
-  [661] = {.entry = {.count = 1, .reusable = true}}, SHIFT(369),
-  [663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
-  [665] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
-  [667] = {.entry = {.count = 1, .reusable = false}}, SHIFT(278),
-  [669] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
-  [671] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
-  [673] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
-  [675] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
-  [677] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
-  [679] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
-  [681] = {.entry = {.count = 1, .reusable = true}}, SHIFT(148),
-  [683] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
-  [685] = {.entry = {.count = 1, .reusable = false}}, SHIFT(538),
-  [687] = {.entry = {.count = 1, .reusable = true}}, SHIFT(372),
-  [689] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [691] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [693] = {.entry = {.count = 1, .reusable = false}}, SHIFT(178),
-  [695] = {.entry = {.count = 1, .reusable = false}}, SHIFT(209),
-  [697] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
-  [699] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
-  [701] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(178),
-  [704] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(209),
-  [707] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [709] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [711] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
-  [713] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [715] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [717] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
-  [719] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
-  [721] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
-  [723] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
-  [725] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [727] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [729] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [731] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [733] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [735] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [737] = {.entry = {.count = 1, .reusable = true}}, SHIFT(442),
-  [739] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
-  [741] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
-  [743] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [745] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [747] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [749] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [751] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
-  [753] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
-  [755] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [757] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
-  [759] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [761] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
-  [763] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
-  [765] = {.entry = {.count = 1, .reusable = true}}, SHIFT(321),
-  [767] = {.entry = {.count = 1, .reusable = true}}, SHIFT(263),
-  [769] = {.entry = {.count = 1, .reusable = false}}, SHIFT(263),
-  [771] = {.entry = {.count = 1, .reusable = true}}, SHIFT(169),
-  [773] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
-  [775] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
-  [777] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
-  [779] = {.entry = {.count = 1, .reusable = true}}, SHIFT(364),
-  [781] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
-  [783] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
-  [785] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
-  [787] = {.entry = {.count = 1, .reusable = true}}, SHIFT(417),
-  [789] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
-  [791] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
-  [793] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
-  [795] = {.entry = {.count = 1, .reusable = true}}, SHIFT(267),
-  [797] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
-  [799] = {.entry = {.count = 1, .reusable = true}}, SHIFT(335),
-  [801] = {.entry = {.count = 1, .reusable = true}}, SHIFT(102),
-  [803] = {.entry = {.count = 1, .reusable = false}}, SHIFT(495),
-  [805] = {.entry = {.count = 1, .reusable = true}}, SHIFT(103),
-  [807] = {.entry = {.count = 1, .reusable = true}}, SHIFT(122),
-  [809] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
-  [811] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [813] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [815] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [817] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [819] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
-  [821] = {.entry = {.count = 1, .reusable = true}}, SHIFT(23),
-  [823] = {.entry = {.count = 1, .reusable = true}}, SHIFT(121),
-  [825] = {.entry = {.count = 1, .reusable = true}}, SHIFT(134),
-  [827] = {.entry = {.count = 1, .reusable = false}}, SHIFT(445),
-  [829] = {.entry = {.count = 1, .reusable = false}}, SHIFT(449),
-  [831] = {.entry = {.count = 1, .reusable = false}}, SHIFT(534),
-  [833] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
-  [835] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
-  [837] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
-  [839] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [841] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [843] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
-  [845] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(436),
-  [848] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(495),
-  [851] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [853] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [855] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [857] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [859] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [861] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [863] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
-  [865] = {.entry = {.count = 1, .reusable = true}}, SHIFT(33),
-  [867] = {.entry = {.count = 1, .reusable = true}}, SHIFT(34),
-  [869] = {.entry = {.count = 1, .reusable = false}}, SHIFT(340),
-  [871] = {.entry = {.count = 1, .reusable = true}}, SHIFT(340),
-  [873] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [875] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [877] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [879] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [881] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [883] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [885] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
-  [887] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(445),
-  [890] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(449),
-  [893] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(534),
-  [896] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
-  [898] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
-  [900] = {.entry = {.count = 1, .reusable = true}}, SHIFT(366),
-  [902] = {.entry = {.count = 1, .reusable = true}}, SHIFT(119),
-  [904] = {.entry = {.count = 1, .reusable = true}}, SHIFT(211),
-  [906] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(166),
-  [909] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
-  [911] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
-  [914] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
-  [917] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
-  [919] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
-  [921] = {.entry = {.count = 1, .reusable = true}}, SHIFT(389),
-  [923] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
-  [925] = {.entry = {.count = 1, .reusable = true}}, SHIFT(374),
-  [927] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(531),
-  [930] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
-  [932] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [934] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [936] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [938] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [940] = {.entry = {.count = 1, .reusable = false}}, SHIFT(473),
-  [942] = {.entry = {.count = 1, .reusable = false}}, SHIFT(475),
-  [944] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [946] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [948] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
-  [950] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
-  [952] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
-  [954] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
-  [956] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
-  [958] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
-  [960] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
-  [962] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
-  [964] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
-  [966] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
-  [968] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
-  [970] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
-  [972] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
-  [974] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
-  [976] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
-  [978] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
-  [980] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
-  [982] = {.entry = {.count = 1, .reusable = true}}, SHIFT(361),
-  [984] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
-  [986] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(489),
-  [989] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
-  [991] = {.entry = {.count = 1, .reusable = false}}, SHIFT(382),
-  [993] = {.entry = {.count = 1, .reusable = true}}, SHIFT(382),
-  [995] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
-  [997] = {.entry = {.count = 1, .reusable = true}}, SHIFT(186),
-  [999] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
-  [1001] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
-  [1003] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
-  [1005] = {.entry = {.count = 1, .reusable = true}}, SHIFT(378),
-  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(489),
-  [1009] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [1011] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [1013] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
-  [1015] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(535),
-  [1018] = {.entry = {.count = 1, .reusable = true}}, SHIFT(120),
-  [1020] = {.entry = {.count = 1, .reusable = true}}, SHIFT(535),
-  [1022] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
-  [1024] = {.entry = {.count = 1, .reusable = true}}, SHIFT(118),
-  [1026] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
-  [1028] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
-  [1030] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
-  [1032] = {.entry = {.count = 1, .reusable = true}}, SHIFT(383),
-  [1034] = {.entry = {.count = 1, .reusable = true}}, SHIFT(350),
-  [1036] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
-  [1038] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
-  [1040] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
-  [1042] = {.entry = {.count = 1, .reusable = true}}, SHIFT(356),
-  [1044] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1046] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1048] = {.entry = {.count = 1, .reusable = true}}, SHIFT(488),
-  [1050] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
-  [1052] = {.entry = {.count = 1, .reusable = true}}, SHIFT(450),
-  [1054] = {.entry = {.count = 1, .reusable = true}}, SHIFT(48),
-  [1056] = {.entry = {.count = 1, .reusable = true}}, SHIFT(115),
-  [1058] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [1060] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [1062] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [1064] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [1066] = {.entry = {.count = 1, .reusable = true}}, SHIFT(408),
-  [1068] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
-  [1070] = {.entry = {.count = 1, .reusable = false}}, SHIFT(379),
-  [1072] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
-  [1074] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
-  [1076] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
-  [1078] = {.entry = {.count = 1, .reusable = true}}, SHIFT(458),
-  [1080] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
-  [1082] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
-  [1084] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
-  [1086] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
-  [1088] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
-  [1090] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(226),
-  [1093] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
-  [1095] = {.entry = {.count = 1, .reusable = true}}, SHIFT(360),
-  [1097] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
-  [1099] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
-  [1101] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(187),
-  [1104] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
-  [1106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
-  [1108] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
-  [1110] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
-  [1112] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
-  [1114] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
-  [1116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
-  [1118] = {.entry = {.count = 1, .reusable = true}}, SHIFT(338),
-  [1120] = {.entry = {.count = 1, .reusable = false}}, SHIFT(352),
-  [1122] = {.entry = {.count = 1, .reusable = false}}, SHIFT(373),
-  [1124] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(174),
-  [1127] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
-  [1129] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
-  [1131] = {.entry = {.count = 1, .reusable = false}}, SHIFT(385),
-  [1133] = {.entry = {.count = 1, .reusable = false}}, SHIFT(386),
-  [1135] = {.entry = {.count = 1, .reusable = true}}, SHIFT(104),
-  [1137] = {.entry = {.count = 1, .reusable = true}}, SHIFT(397),
-  [1139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
-  [1141] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
-  [1143] = {.entry = {.count = 1, .reusable = true}}, SHIFT(376),
-  [1145] = {.entry = {.count = 1, .reusable = true}}, SHIFT(439),
-  [1147] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(131),
-  [1150] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
-  [1152] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(376),
-  [1155] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
-  [1157] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
-  [1159] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
-  [1161] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
-  [1163] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
-  [1165] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(443),
-  [1168] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
-  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(511),
-  [1172] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(458),
-  [1175] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
-  [1177] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
-  [1179] = {.entry = {.count = 1, .reusable = true}}, SHIFT(57),
-  [1181] = {.entry = {.count = 1, .reusable = true}}, SHIFT(337),
-  [1183] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(397),
-  [1186] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
-  [1188] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
-  [1190] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(158),
-  [1193] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
-  [1195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
-  [1197] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
-  [1199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
-  [1201] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(3),
-  [1204] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
-  [1206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(437),
-  [1208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
-  [1210] = {.entry = {.count = 1, .reusable = true}}, SHIFT(440),
-  [1212] = {.entry = {.count = 1, .reusable = true}}, SHIFT(456),
-  [1214] = {.entry = {.count = 1, .reusable = false}}, SHIFT(506),
-  [1216] = {.entry = {.count = 1, .reusable = false}}, SHIFT(400),
-  [1218] = {.entry = {.count = 1, .reusable = true}}, SHIFT(261),
-  [1220] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
-  [1222] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
-  [1224] = {.entry = {.count = 1, .reusable = true}}, SHIFT(375),
-  [1226] = {.entry = {.count = 1, .reusable = true}}, SHIFT(228),
-  [1228] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
-  [1230] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
-  [1232] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
-  [1234] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
-  [1236] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
-  [1238] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
-  [1240] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
-  [1242] = {.entry = {.count = 1, .reusable = true}}, SHIFT(357),
-  [1244] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(251),
-  [1247] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
-  [1249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(248),
-  [1251] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
-  [1253] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
-  [1255] = {.entry = {.count = 1, .reusable = true}}, SHIFT(447),
-  [1257] = {.entry = {.count = 1, .reusable = true}}, SHIFT(362),
-  [1259] = {.entry = {.count = 1, .reusable = true}}, SHIFT(363),
-  [1261] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
-  [1263] = {.entry = {.count = 1, .reusable = true}}, SHIFT(368),
-  [1265] = {.entry = {.count = 1, .reusable = true}}, SHIFT(212),
-  [1267] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
-  [1269] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
-  [1271] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
-  [1273] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
-  [1275] = {.entry = {.count = 1, .reusable = true}}, SHIFT(299),
-  [1277] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
-  [1279] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
-  [1281] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
-  [1283] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
-  [1285] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
-  [1287] = {.entry = {.count = 1, .reusable = true}}, SHIFT(37),
-  [1289] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
-  [1291] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
-  [1293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1295] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1297] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
-  [1299] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
-  [1301] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
-  [1303] = {.entry = {.count = 1, .reusable = true}}, SHIFT(105),
-  [1305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
-  [1307] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
-  [1309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
-  [1311] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
-  [1313] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
-  [1315] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
-  [1317] = {.entry = {.count = 1, .reusable = true}}, SHIFT(269),
-  [1319] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
-  [1321] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
-  [1323] = {.entry = {.count = 1, .reusable = true}}, SHIFT(355),
-  [1325] = {.entry = {.count = 1, .reusable = true}}, SHIFT(322),
-  [1327] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
-  [1329] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
-  [1331] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
-  [1333] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
-  [1335] = {.entry = {.count = 1, .reusable = true}}, SHIFT(237),
-  [1337] = {.entry = {.count = 1, .reusable = true}}, SHIFT(395),
-  [1339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
-  [1341] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
-  [1343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
-  [1345] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
-  [1347] = {.entry = {.count = 1, .reusable = true}}, SHIFT(453),
-  [1349] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
-  [1351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
-  [1353] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
-  [1355] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
-  [1357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
-  [1359] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
-  [1361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
-  [1363] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
-  [1365] = {.entry = {.count = 1, .reusable = true}}, SHIFT(252),
-  [1367] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
-  [1369] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
-  [1371] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
-  [1373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
-  [1375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(85),
-  [1377] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
-  [1379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(133),
-  [1381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(86),
-  [1383] = {.entry = {.count = 1, .reusable = true}}, SHIFT(87),
-  [1385] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
-  [1387] = {.entry = {.count = 1, .reusable = true}}, SHIFT(88),
-  [1389] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
-  [1391] = {.entry = {.count = 1, .reusable = true}}, SHIFT(292),
-  [1393] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
-  [1395] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
-  [1397] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
-  [1399] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
-  [1401] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
-  [1403] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
-  [1405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(384),
-  [1407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
-  [1409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
-  [1411] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
-  [1413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
-  [1415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(388),
-  [1417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
-  [1419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
-  [1421] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
-  [1423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(465),
-  [1425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
-  [1427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(500),
-  [1429] = {.entry = {.count = 1, .reusable = true}}, SHIFT(513),
-  [1431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
-  [1433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
-  [1435] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
-  [1437] = {.entry = {.count = 1, .reusable = true}}, SHIFT(229),
-  [1439] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
-  [1441] = {.entry = {.count = 1, .reusable = true}}, SHIFT(381),
-  [1443] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
-  [1445] = {.entry = {.count = 1, .reusable = false}}, SHIFT(95),
-  [1447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(438),
-  [1449] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
-  [1451] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
-  [1453] = {.entry = {.count = 1, .reusable = true}}, SHIFT(333),
-  [1455] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
-  [1457] = {.entry = {.count = 1, .reusable = true}}, SHIFT(394),
-  [1459] = {.entry = {.count = 1, .reusable = true}}, SHIFT(377),
-  [1461] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
-  [1463] = {.entry = {.count = 1, .reusable = true}}, SHIFT(250),
-  [1465] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
-  [1467] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
-  [1469] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
-  [1471] = {.entry = {.count = 1, .reusable = true}}, SHIFT(460),
-  [1473] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
-  [1475] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
-  [1477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(504),
-  [1479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
-  [1481] = {.entry = {.count = 1, .reusable = true}}, SHIFT(433),
-  [1483] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
-  [1485] = {.entry = {.count = 1, .reusable = true}}, SHIFT(81),
-  [1487] = {.entry = {.count = 1, .reusable = true}}, SHIFT(418),
-  [1489] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
-  [1491] = {.entry = {.count = 1, .reusable = true}}, SHIFT(162),
-  [1493] = {.entry = {.count = 1, .reusable = true}}, SHIFT(423),
-  [1495] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
-  [1497] = {.entry = {.count = 1, .reusable = true}}, SHIFT(424),
-  [1499] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
-  [1501] = {.entry = {.count = 1, .reusable = true}}, SHIFT(428),
-  [1503] = {.entry = {.count = 1, .reusable = true}}, SHIFT(100),
-  [1505] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
-  [1507] = {.entry = {.count = 1, .reusable = true}}, SHIFT(265),
-  [1509] = {.entry = {.count = 1, .reusable = true}}, SHIFT(82),
-  [1511] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
-  [1513] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
-  [1515] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
-  [1517] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
-  [1519] = {.entry = {.count = 1, .reusable = true}}, SHIFT(501),
-  [1521] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
-  [1523] = {.entry = {.count = 1, .reusable = true}}, SHIFT(505),
-  [1525] = {.entry = {.count = 1, .reusable = true}}, SHIFT(339),
-  [1527] = {.entry = {.count = 1, .reusable = true}}, SHIFT(507),
-  [1529] = {.entry = {.count = 1, .reusable = true}}, SHIFT(509),
-  [1531] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
-  [1533] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
-  [1535] = {.entry = {.count = 1, .reusable = true}}, SHIFT(196),
-  [1537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
-  [1539] = {.entry = {.count = 1, .reusable = true}}, SHIFT(425),
-  [1541] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
-  [1543] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
-  [1545] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
-  [1547] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
-  [1549] = {.entry = {.count = 1, .reusable = true}}, SHIFT(481),
-  [1551] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
-  [1553] = {.entry = {.count = 1, .reusable = true}}, SHIFT(256),
-  [1555] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
-  [1557] = {.entry = {.count = 1, .reusable = true}}, SHIFT(536),
-  [1559] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
-  [1561] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
-  [1563] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
+  [333] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
+  [335] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
+  [337] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
+  [339] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
+  [341] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
+  [343] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
+  [345] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [347] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
+  [349] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
+  [351] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
+  [353] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [355] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
+  [357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
+  [359] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
+  [361] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [363] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [365] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [367] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [369] = {.entry = {.count = 1, .reusable = true}}, SHIFT(553),
+  [371] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
+  [373] = {.entry = {.count = 1, .reusable = false}}, SHIFT(12),
+  [375] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
+  [377] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
+  [379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
+  [381] = {.entry = {.count = 1, .reusable = false}}, SHIFT(4),
+  [383] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
+  [385] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
+  [387] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
+  [389] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
+  [391] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
+  [393] = {.entry = {.count = 1, .reusable = false}}, SHIFT(7),
+  [395] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
+  [397] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
+  [399] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
+  [401] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
+  [403] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
+  [405] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
+  [407] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
+  [409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
+  [411] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
+  [413] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
+  [415] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
+  [417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
+  [419] = {.entry = {.count = 1, .reusable = false}}, SHIFT(5),
+  [421] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
+  [423] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [425] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [427] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [429] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [431] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(546),
+  [434] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [436] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [438] = {.entry = {.count = 1, .reusable = true}}, SHIFT(546),
+  [440] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [442] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [444] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(553),
+  [447] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
+  [449] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
+  [451] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
+  [453] = {.entry = {.count = 1, .reusable = true}}, SHIFT(203),
+  [455] = {.entry = {.count = 1, .reusable = false}}, SHIFT(95),
+  [457] = {.entry = {.count = 1, .reusable = false}}, SHIFT(257),
+  [459] = {.entry = {.count = 1, .reusable = false}}, SHIFT(344),
+  [461] = {.entry = {.count = 1, .reusable = false}}, SHIFT(263),
+  [463] = {.entry = {.count = 1, .reusable = false}}, SHIFT(264),
+  [465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [467] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [469] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(487),
+  [472] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
+  [474] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
+  [476] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
+  [478] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
+  [480] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
+  [482] = {.entry = {.count = 1, .reusable = false}}, SHIFT(6),
+  [484] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
+  [486] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
+  [488] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
+  [490] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [492] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [494] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
+  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
+  [498] = {.entry = {.count = 1, .reusable = false}}, SHIFT(13),
+  [500] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
+  [502] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [504] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(16),
+  [507] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [509] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [511] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [513] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
+  [515] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
+  [517] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
+  [519] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [521] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [523] = {.entry = {.count = 1, .reusable = false}}, SHIFT(415),
+  [525] = {.entry = {.count = 1, .reusable = false}}, SHIFT(359),
+  [527] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [529] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [531] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [533] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [535] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [537] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [539] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [541] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [543] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [545] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [547] = {.entry = {.count = 1, .reusable = false}}, SHIFT(34),
+  [549] = {.entry = {.count = 1, .reusable = false}}, SHIFT(357),
+  [551] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [553] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [555] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(531),
+  [558] = {.entry = {.count = 1, .reusable = false}}, SHIFT(223),
+  [560] = {.entry = {.count = 1, .reusable = false}}, SHIFT(365),
+  [562] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [564] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [566] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
+  [568] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
+  [570] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [572] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
+  [574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(16),
+  [576] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
+  [578] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
+  [580] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
+  [582] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
+  [584] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [586] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [588] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [590] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
+  [592] = {.entry = {.count = 1, .reusable = false}}, SHIFT(39),
+  [594] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
+  [596] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
+  [598] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(528),
+  [601] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(488),
+  [604] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(491),
+  [607] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(494),
+  [610] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(503),
+  [613] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(505),
+  [616] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
+  [618] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(449),
+  [621] = {.entry = {.count = 1, .reusable = false}}, SHIFT(262),
+  [623] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
+  [625] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
+  [627] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [629] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [631] = {.entry = {.count = 1, .reusable = false}}, SHIFT(528),
+  [633] = {.entry = {.count = 1, .reusable = false}}, SHIFT(488),
+  [635] = {.entry = {.count = 1, .reusable = false}}, SHIFT(491),
+  [637] = {.entry = {.count = 1, .reusable = false}}, SHIFT(494),
+  [639] = {.entry = {.count = 1, .reusable = false}}, SHIFT(503),
+  [641] = {.entry = {.count = 1, .reusable = false}}, SHIFT(505),
+  [643] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
+  [645] = {.entry = {.count = 1, .reusable = false}}, SHIFT(449),
+  [647] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
+  [649] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
+  [651] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
+  [653] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
+  [655] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
+  [657] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
+  [659] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
+  [661] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
+  [663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
+  [665] = {.entry = {.count = 1, .reusable = false}}, SHIFT(573),
+  [667] = {.entry = {.count = 1, .reusable = false}}, SHIFT(435),
+  [669] = {.entry = {.count = 1, .reusable = false}}, SHIFT(431),
+  [671] = {.entry = {.count = 1, .reusable = false}}, SHIFT(417),
+  [673] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [675] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [677] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [679] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [681] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [683] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [685] = {.entry = {.count = 1, .reusable = false}}, SHIFT(224),
+  [687] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [689] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(95),
+  [692] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [694] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
+  [697] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(264),
+  [700] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
+  [702] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
+  [704] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [706] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [708] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
+  [710] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
+  [712] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [714] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [716] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [718] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [720] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [722] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [724] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
+  [726] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
+  [728] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [730] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [732] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
+  [734] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
+  [736] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [738] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [740] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [742] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [744] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
+  [746] = {.entry = {.count = 1, .reusable = true}}, SHIFT(401),
+  [748] = {.entry = {.count = 1, .reusable = true}}, SHIFT(540),
+  [750] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
+  [752] = {.entry = {.count = 1, .reusable = false}}, SHIFT(296),
+  [754] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [756] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
+  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
+  [762] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 1),
+  [764] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 1),
+  [766] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [768] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [770] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [772] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
+  [774] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [776] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [778] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [780] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [782] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [784] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [786] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [788] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [790] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [792] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [794] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
+  [796] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
+  [798] = {.entry = {.count = 1, .reusable = false}}, SHIFT(571),
+  [800] = {.entry = {.count = 1, .reusable = true}}, SHIFT(423),
+  [802] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
+  [804] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
+  [806] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
+  [808] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
+  [810] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
+  [812] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
+  [814] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
+  [816] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
+  [818] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [820] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [822] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 40),
+  [824] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 40),
+  [826] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 11, 0, 41),
+  [828] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 11, 0, 41),
+  [830] = {.entry = {.count = 1, .reusable = false}}, SHIFT(114),
+  [832] = {.entry = {.count = 1, .reusable = false}}, SHIFT(219),
+  [834] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(114),
+  [837] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(219),
+  [840] = {.entry = {.count = 1, .reusable = true}}, SHIFT(243),
+  [842] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
+  [844] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
+  [846] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
+  [848] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
+  [850] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 5, 0, 1),
+  [852] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 5, 0, 1),
+  [854] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
+  [856] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
+  [858] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
+  [860] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 6),
+  [862] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 6),
+  [864] = {.entry = {.count = 1, .reusable = true}}, SHIFT(114),
+  [866] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
+  [868] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [870] = {.entry = {.count = 1, .reusable = true}}, SHIFT(271),
+  [872] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [874] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
+  [876] = {.entry = {.count = 1, .reusable = true}}, SHIFT(220),
+  [878] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
+  [880] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
+  [882] = {.entry = {.count = 1, .reusable = true}}, SHIFT(570),
+  [884] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [886] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [888] = {.entry = {.count = 1, .reusable = false}}, SHIFT(155),
+  [890] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
+  [892] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
+  [894] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [896] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [898] = {.entry = {.count = 1, .reusable = true}}, SHIFT(122),
+  [900] = {.entry = {.count = 1, .reusable = false}}, SHIFT(524),
+  [902] = {.entry = {.count = 1, .reusable = true}}, SHIFT(121),
+  [904] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
+  [906] = {.entry = {.count = 1, .reusable = true}}, SHIFT(48),
+  [908] = {.entry = {.count = 1, .reusable = true}}, SHIFT(49),
+  [910] = {.entry = {.count = 1, .reusable = false}}, SHIFT(393),
+  [912] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
+  [914] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
+  [916] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(477),
+  [919] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(484),
+  [922] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(567),
+  [925] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [927] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [929] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [931] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [933] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [935] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [937] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [939] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [941] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
+  [943] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
+  [945] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [947] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(510),
+  [950] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(524),
+  [953] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
+  [955] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [957] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [959] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [961] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [963] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
+  [965] = {.entry = {.count = 1, .reusable = false}}, SHIFT(477),
+  [967] = {.entry = {.count = 1, .reusable = false}}, SHIFT(484),
+  [969] = {.entry = {.count = 1, .reusable = false}}, SHIFT(567),
+  [971] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [973] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
+  [975] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [977] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
+  [979] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [981] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [983] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
+  [985] = {.entry = {.count = 1, .reusable = true}}, SHIFT(133),
+  [987] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
+  [989] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
+  [991] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [993] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [995] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [997] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
+  [999] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [1001] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [1003] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1005] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
+  [1009] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
+  [1011] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
+  [1013] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(541),
+  [1016] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
+  [1018] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
+  [1020] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
+  [1022] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
+  [1024] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
+  [1026] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
+  [1028] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
+  [1030] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
+  [1032] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
+  [1034] = {.entry = {.count = 1, .reusable = false}}, SHIFT(465),
+  [1036] = {.entry = {.count = 1, .reusable = false}}, SHIFT(506),
+  [1038] = {.entry = {.count = 1, .reusable = true}}, SHIFT(412),
+  [1040] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
+  [1042] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
+  [1044] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
+  [1046] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
+  [1048] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [1050] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
+  [1052] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
+  [1054] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
+  [1056] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
+  [1058] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__nested_item, 1, 0, 0),
+  [1060] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__nested_item, 1, 0, 0),
+  [1062] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1064] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1066] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1068] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1070] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
+  [1072] = {.entry = {.count = 1, .reusable = true}}, SHIFT(539),
+  [1074] = {.entry = {.count = 1, .reusable = true}}, SHIFT(461),
+  [1076] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
+  [1078] = {.entry = {.count = 1, .reusable = true}}, SHIFT(274),
+  [1080] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1082] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1084] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1086] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1088] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
+  [1090] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
+  [1092] = {.entry = {.count = 1, .reusable = true}}, SHIFT(249),
+  [1094] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
+  [1096] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
+  [1098] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
+  [1100] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1102] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
+  [1104] = {.entry = {.count = 1, .reusable = true}}, SHIFT(541),
+  [1106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
+  [1108] = {.entry = {.count = 1, .reusable = true}}, SHIFT(407),
+  [1110] = {.entry = {.count = 1, .reusable = true}}, SHIFT(106),
+  [1112] = {.entry = {.count = 1, .reusable = false}}, SHIFT(373),
+  [1114] = {.entry = {.count = 1, .reusable = true}}, SHIFT(373),
+  [1116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(389),
+  [1118] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
+  [1120] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
+  [1122] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
+  [1124] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(463),
+  [1127] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
+  [1129] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
+  [1131] = {.entry = {.count = 1, .reusable = true}}, SHIFT(343),
+  [1133] = {.entry = {.count = 1, .reusable = true}}, SHIFT(409),
+  [1135] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
+  [1137] = {.entry = {.count = 1, .reusable = true}}, SHIFT(382),
+  [1139] = {.entry = {.count = 1, .reusable = true}}, SHIFT(123),
+  [1141] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
+  [1143] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [1145] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(539),
+  [1148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(227),
+  [1150] = {.entry = {.count = 1, .reusable = true}}, SHIFT(288),
+  [1152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(413),
+  [1154] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
+  [1156] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(253),
+  [1159] = {.entry = {.count = 1, .reusable = true}}, SHIFT(153),
+  [1161] = {.entry = {.count = 1, .reusable = true}}, SHIFT(440),
+  [1163] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(208),
+  [1166] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
+  [1168] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
+  [1170] = {.entry = {.count = 1, .reusable = false}}, SHIFT(8),
+  [1172] = {.entry = {.count = 1, .reusable = false}}, SHIFT(11),
+  [1174] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
+  [1176] = {.entry = {.count = 1, .reusable = true}}, SHIFT(516),
+  [1178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
+  [1180] = {.entry = {.count = 1, .reusable = true}}, SHIFT(372),
+  [1182] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(288),
+  [1185] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
+  [1187] = {.entry = {.count = 1, .reusable = true}}, SHIFT(500),
+  [1189] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
+  [1191] = {.entry = {.count = 1, .reusable = false}}, SHIFT(40),
+  [1193] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(203),
+  [1196] = {.entry = {.count = 1, .reusable = true}}, SHIFT(519),
+  [1198] = {.entry = {.count = 1, .reusable = true}}, SHIFT(138),
+  [1200] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
+  [1202] = {.entry = {.count = 1, .reusable = true}}, SHIFT(72),
+  [1204] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(153),
+  [1207] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
+  [1209] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
+  [1211] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
+  [1213] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
+  [1215] = {.entry = {.count = 1, .reusable = true}}, SHIFT(385),
+  [1217] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
+  [1219] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
+  [1221] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(429),
+  [1224] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
+  [1226] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0), SHIFT_REPEAT(500),
+  [1229] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0),
+  [1231] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
+  [1233] = {.entry = {.count = 1, .reusable = true}}, SHIFT(235),
+  [1235] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(519),
+  [1238] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
+  [1240] = {.entry = {.count = 1, .reusable = false}}, SHIFT(527),
+  [1242] = {.entry = {.count = 1, .reusable = false}}, SHIFT(433),
+  [1244] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(434),
+  [1247] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
+  [1249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
+  [1251] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(174),
+  [1254] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
+  [1256] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
+  [1258] = {.entry = {.count = 1, .reusable = true}}, SHIFT(74),
+  [1260] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
+  [1262] = {.entry = {.count = 1, .reusable = true}}, SHIFT(493),
+  [1264] = {.entry = {.count = 1, .reusable = true}}, SHIFT(267),
+  [1266] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(197),
+  [1269] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
+  [1271] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
+  [1273] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(17),
+  [1276] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
+  [1278] = {.entry = {.count = 1, .reusable = true}}, SHIFT(334),
+  [1280] = {.entry = {.count = 1, .reusable = false}}, SHIFT(388),
+  [1282] = {.entry = {.count = 1, .reusable = false}}, SHIFT(394),
+  [1284] = {.entry = {.count = 1, .reusable = true}}, SHIFT(501),
+  [1286] = {.entry = {.count = 1, .reusable = true}}, SHIFT(397),
+  [1288] = {.entry = {.count = 1, .reusable = true}}, SHIFT(272),
+  [1290] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
+  [1292] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
+  [1294] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
+  [1296] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
+  [1298] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
+  [1300] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
+  [1302] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
+  [1304] = {.entry = {.count = 1, .reusable = true}}, SHIFT(379),
+  [1306] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
+  [1308] = {.entry = {.count = 1, .reusable = true}}, SHIFT(490),
+  [1310] = {.entry = {.count = 1, .reusable = true}}, SHIFT(211),
+  [1312] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
+  [1314] = {.entry = {.count = 1, .reusable = true}}, SHIFT(548),
+  [1316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(549),
+  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
+  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(410),
+  [1322] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
+  [1324] = {.entry = {.count = 1, .reusable = false}}, SHIFT(9),
+  [1326] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
+  [1328] = {.entry = {.count = 1, .reusable = false}}, SHIFT(260),
+  [1330] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
+  [1332] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
+  [1334] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [1336] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [1338] = {.entry = {.count = 1, .reusable = true}}, SHIFT(475),
+  [1340] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
+  [1342] = {.entry = {.count = 1, .reusable = false}}, SHIFT(425),
+  [1344] = {.entry = {.count = 1, .reusable = false}}, SHIFT(427),
+  [1346] = {.entry = {.count = 1, .reusable = false}}, SHIFT(456),
+  [1348] = {.entry = {.count = 1, .reusable = false}}, SHIFT(380),
+  [1350] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
+  [1352] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
+  [1354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(417),
+  [1356] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
+  [1358] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
+  [1360] = {.entry = {.count = 1, .reusable = false}}, SHIFT(419),
+  [1362] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
+  [1364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
+  [1366] = {.entry = {.count = 1, .reusable = false}}, SHIFT(225),
+  [1368] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
+  [1370] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
+  [1372] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1374] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1376] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
+  [1378] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
+  [1380] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
+  [1382] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
+  [1384] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
+  [1386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
+  [1388] = {.entry = {.count = 1, .reusable = true}}, SHIFT(362),
+  [1390] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
+  [1392] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
+  [1394] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1396] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1398] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
+  [1400] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
+  [1402] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
+  [1404] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
+  [1406] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
+  [1408] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
+  [1410] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
+  [1412] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
+  [1414] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
+  [1416] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
+  [1418] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1420] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1422] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
+  [1424] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
+  [1426] = {.entry = {.count = 1, .reusable = true}}, SHIFT(545),
+  [1428] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
+  [1430] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
+  [1432] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
+  [1434] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
+  [1436] = {.entry = {.count = 1, .reusable = true}}, SHIFT(252),
+  [1438] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
+  [1440] = {.entry = {.count = 1, .reusable = true}}, SHIFT(261),
+  [1442] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
+  [1444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
+  [1446] = {.entry = {.count = 1, .reusable = true}}, SHIFT(408),
+  [1448] = {.entry = {.count = 1, .reusable = true}}, SHIFT(346),
+  [1450] = {.entry = {.count = 1, .reusable = true}}, SHIFT(378),
+  [1452] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
+  [1454] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
+  [1456] = {.entry = {.count = 1, .reusable = true}}, SHIFT(317),
+  [1458] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [1460] = {.entry = {.count = 1, .reusable = true}}, SHIFT(481),
+  [1462] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
+  [1464] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
+  [1466] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
+  [1468] = {.entry = {.count = 1, .reusable = false}}, SHIFT(83),
+  [1470] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
+  [1472] = {.entry = {.count = 1, .reusable = true}}, SHIFT(391),
+  [1474] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
+  [1476] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
+  [1478] = {.entry = {.count = 1, .reusable = true}}, SHIFT(507),
+  [1480] = {.entry = {.count = 1, .reusable = true}}, SHIFT(447),
+  [1482] = {.entry = {.count = 1, .reusable = true}}, SHIFT(496),
+  [1484] = {.entry = {.count = 1, .reusable = true}}, SHIFT(508),
+  [1486] = {.entry = {.count = 1, .reusable = true}}, SHIFT(347),
+  [1488] = {.entry = {.count = 1, .reusable = true}}, SHIFT(514),
+  [1490] = {.entry = {.count = 1, .reusable = true}}, SHIFT(310),
+  [1492] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
+  [1494] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
+  [1496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(552),
+  [1498] = {.entry = {.count = 1, .reusable = true}}, SHIFT(534),
+  [1500] = {.entry = {.count = 1, .reusable = true}}, SHIFT(80),
+  [1502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(108),
+  [1504] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
+  [1506] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
+  [1508] = {.entry = {.count = 1, .reusable = true}}, SHIFT(103),
+  [1510] = {.entry = {.count = 1, .reusable = true}}, SHIFT(522),
+  [1512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
+  [1514] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
+  [1516] = {.entry = {.count = 1, .reusable = true}}, SHIFT(555),
+  [1518] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
+  [1520] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
+  [1522] = {.entry = {.count = 1, .reusable = true}}, SHIFT(559),
+  [1524] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
+  [1526] = {.entry = {.count = 1, .reusable = true}}, SHIFT(561),
+  [1528] = {.entry = {.count = 1, .reusable = true}}, SHIFT(109),
+  [1530] = {.entry = {.count = 1, .reusable = true}}, SHIFT(325),
+  [1532] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
+  [1534] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
+  [1536] = {.entry = {.count = 1, .reusable = true}}, SHIFT(374),
+  [1538] = {.entry = {.count = 1, .reusable = true}}, SHIFT(557),
+  [1540] = {.entry = {.count = 1, .reusable = true}}, SHIFT(564),
+  [1542] = {.entry = {.count = 1, .reusable = true}}, SHIFT(105),
+  [1544] = {.entry = {.count = 1, .reusable = true}}, SHIFT(568),
+  [1546] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
+  [1548] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
+  [1550] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
+  [1552] = {.entry = {.count = 1, .reusable = true}}, SHIFT(284),
+  [1554] = {.entry = {.count = 1, .reusable = true}}, SHIFT(529),
+  [1556] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
+  [1558] = {.entry = {.count = 1, .reusable = true}}, SHIFT(558),
+  [1560] = {.entry = {.count = 1, .reusable = true}}, SHIFT(455),
+  [1562] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
+  [1564] = {.entry = {.count = 1, .reusable = true}}, SHIFT(386),
+  [1566] = {.entry = {.count = 1, .reusable = true}}, SHIFT(383),
+  [1568] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
+  [1570] = {.entry = {.count = 1, .reusable = true}}, SHIFT(376),
+  [1572] = {.entry = {.count = 1, .reusable = true}}, SHIFT(273),
+  [1574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(268),
+  [1576] = {.entry = {.count = 1, .reusable = true}}, SHIFT(450),
+  [1578] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
+  [1580] = {.entry = {.count = 1, .reusable = true}}, SHIFT(452),
+  [1582] = {.entry = {.count = 1, .reusable = true}}, SHIFT(294),
+  [1584] = {.entry = {.count = 1, .reusable = true}}, SHIFT(554),
+  [1586] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
+  [1588] = {.entry = {.count = 1, .reusable = true}}, SHIFT(453),
+  [1590] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
+  [1592] = {.entry = {.count = 1, .reusable = true}}, SHIFT(457),
+  [1594] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
+  [1596] = {.entry = {.count = 1, .reusable = true}}, SHIFT(547),
+  [1598] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
+  [1600] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
+  [1602] = {.entry = {.count = 1, .reusable = true}}, SHIFT(476),
+  [1604] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
+  [1606] = {.entry = {.count = 1, .reusable = true}}, SHIFT(278),
+  [1608] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
+  [1610] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
+  [1612] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
+  [1614] = {.entry = {.count = 1, .reusable = true}}, SHIFT(279),
+  [1616] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
+  [1618] = {.entry = {.count = 1, .reusable = true}}, SHIFT(229),
+  [1620] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
+  [1622] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
+  [1624] = {.entry = {.count = 1, .reusable = true}}, SHIFT(277),
+  [1626] = {.entry = {.count = 1, .reusable = true}}, SHIFT(242),
+  [1628] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
+  [1630] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
+  [1632] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
+  [1634] = {.entry = {.count = 1, .reusable = true}}, SHIFT(504),
+  [1636] = {.entry = {.count = 1, .reusable = true}}, SHIFT(169),
+  [1638] = {.entry = {.count = 1, .reusable = true}}, SHIFT(285),
+  [1640] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
+  [1642] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
+  [1644] = {.entry = {.count = 1, .reusable = true}}, SHIFT(574),
+  [1646] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
+  [1648] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
+  [1650] = {.entry = {.count = 1, .reusable = true}}, SHIFT(270),
+  [1652] = {.entry = {.count = 1, .reusable = true}}, SHIFT(509),
+  [1654] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
+  [1656] = {.entry = {.count = 1, .reusable = true}}, SHIFT(275),
+  [1658] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
+  [1660] = {.entry = {.count = 1, .reusable = true}}, SHIFT(569),
+  [1662] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
+  [1664] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
+  [1666] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
 };
 
 #ifdef __cplusplus
