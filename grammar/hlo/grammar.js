@@ -117,11 +117,15 @@ module.exports = grammar({
       alias($._calling_attribute, $.attribute),
       alias($._plain_attribute, $.attribute),
     ),
-    _module_metadata: $ => seq('metadata', '=', '{', repeat(alias($._module_metadata_field, $.metadata_field)), '}'),
-    _module_metadata_field: $ => seq(
-      field('name', $.key), '=',
-      field('value', choice($.string, $.word, alias($._module_block, $.block))),
+    // A line that is cut ends anywhere in it.
+    _module_metadata: $ => seq(
+      'metadata', '=', '{', repeat(alias($._module_metadata_field, $.metadata_field)), optional('}'),
     ),
+    _module_metadata_field: $ => seq(
+      field('name', $.key),
+      optional(seq('=', field('value', choice($._module_string, $.word, alias($._module_block, $.block))))),
+    ),
+    _module_string: $ => choice($.string, alias($._open_string, $.string)),
     _calling_attribute: $ => seq(
       field('name', alias($._calling_key, $.key)), '=',
       field('value', alias($._called, $.attribute_value)),
@@ -232,6 +236,7 @@ module.exports = grammar({
     word: _ => /[^\s{}()\[\]",=%]+/,
     // Lines end in few strings. None runs on into what may be the next instruction or the end of a computation.
     string: _ => /"([^"\\\n]|\\(.|\n)|\n([^\s}%"\\]|\s*\\.|[ \t]+[}\]]))*"/,
+    _open_string: _ => /"([^"\\\n]|\\.)*/,
     _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${IN_PARENTHESES}|${IN_BRACKETS})+`)),
     _plain_text: _ => token(prec(-1, /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/)),
     _next_text: _ => token(prec(-1, /[^{}"%\sA-Za-z_]([^{}"%\n]*[^{}"%\s])?/)),
