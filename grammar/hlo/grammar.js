@@ -23,8 +23,8 @@ const nested = (/** @type {string} */ open, /** @type {string} */ close, /** @ty
 const TYPE = 'pred|token|opaque|bf16|[sufc][0-9]+[a-z0-9]*';
 const PHYSICAL_SHAPE = nested('\\{', '\\}', '[^\\s{}"=%]', 1);
 const PLAIN = '[^\\s{}()\\[\\]",=%]';
-const IN_PARENTHESES = nested('\\(', '\\)', '[^()\\n]', 3);
-const IN_BRACKETS = nested('\\[', '\\]', '[^\\[\\]\\n]', 1);
+const LITERAL = nested('\\(', '\\)', '[^()\\n]', 3);
+const PLAIN_LIST = '\\([^()\\n]*\\)|\\[[^\\[\\]\\n]*\\]';
 
 // A comma is what is left of a line that is cut.
 const LINE_END = seq(optional(','), '\n');
@@ -101,7 +101,7 @@ module.exports = grammar({
       field('shape', optional($._module_shape)), field('name', alias($._operand_name, $.name)),
       optional(seq(token.immediate('#'), field('element', $.integer))),
     ),
-    _module_literal: _ => token(new RegExp(IN_PARENTHESES)),
+    _module_literal: _ => token(new RegExp(LITERAL)),
 
     _module_shape: $ => choice(
       alias($._module_array_shape, $.array_shape),
@@ -237,7 +237,7 @@ module.exports = grammar({
     // Lines end in few strings. None runs on into what may be the next instruction or the end of a computation.
     string: _ => /"([^"\\\n]|\\(.|\n)|\n([^\s}%"\\]|\s*\\.|[ \t]+[}\]]))*"/,
     _open_string: _ => /"([^"\\\n]|\\.)*/,
-    _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${IN_PARENTHESES}|${IN_BRACKETS})+`)),
+    _plain_value: _ => token(new RegExp(`(${PLAIN}|<=|${PLAIN_LIST})+`)),
     _plain_text: _ => token(prec(-1, /[^{}"%\s]([^{}"%\n]*[^{}"%\s])?/)),
     _next_text: _ => token(prec(-1, /[^{}"%\sA-Za-z_]([^{}"%\n]*[^{}"%\s])?/)),
     comment: _ => choice(/\/\*[^*]*\*\//, /\/\/[^\n]*/),

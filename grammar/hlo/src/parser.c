@@ -2185,61 +2185,61 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
   eof = lexer->eof(lexer);
   switch (state) {
     case 0:
-      if (eof) ADVANCE(93);
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '"', 197,
-        '#', 139,
-        '%', 80,
-        '(', 177,
-        ')', 133,
-        '*', 193,
-        ',', 96,
-        '-', 819,
-        '/', 815,
-        ':', 134,
-        '<', 818,
-        '=', 109,
-        '?', 174,
-        'D', 195,
-        'E', 183,
-        'F', 406,
-        'H', 425,
-        'L', 185,
-        'M', 189,
-        'P', 191,
-        'R', 304,
-        'S', 180,
-        'T', 179,
-        '[', 171,
-        ']', 172,
-        'b', 175,
-        'c', 323,
-        'e', 461,
-        'f', 330,
-        'l', 410,
-        'm', 376,
-        'o', 495,
-        'p', 324,
-        's', 352,
-        't', 473,
-        'u', 560,
-        '{', 106,
-        '}', 120,
-        0x17f, 824,
-        0x212a, 824,
+        '"', 185,
+        '#', 127,
+        '%', 68,
+        '(', 165,
+        ')', 121,
+        '*', 181,
+        ',', 84,
+        '-', 807,
+        '/', 803,
+        ':', 122,
+        '<', 806,
+        '=', 97,
+        '?', 162,
+        'D', 183,
+        'E', 171,
+        'F', 394,
+        'H', 413,
+        'L', 173,
+        'M', 177,
+        'P', 179,
+        'R', 292,
+        'S', 168,
+        'T', 167,
+        '[', 159,
+        ']', 160,
+        'b', 163,
+        'c', 311,
+        'e', 449,
+        'f', 318,
+        'l', 398,
+        'm', 364,
+        'o', 483,
+        'p', 312,
+        's', 340,
+        't', 461,
+        'u', 548,
+        '{', 94,
+        '}', 108,
+        0x17f, 812,
+        0x212a, 812,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(87);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          lookahead == ' ') SKIP(75);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead != 0) ADVANCE(820);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead != 0) ADVANCE(808);
       END_STATE();
     case 1:
-      if (lookahead == '\n') ADVANCE(57);
-      if (lookahead == '"') ADVANCE(805);
-      if (lookahead == '\\') ADVANCE(83);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
@@ -2248,58 +2248,22 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '\n') ADVANCE(1);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(806);
+          lookahead != 0x212a) ADVANCE(794);
       END_STATE();
     case 3:
-      if (lookahead == '\n') ADVANCE(36);
-      if (lookahead == '(') ADVANCE(31);
-      if (lookahead == ')') ADVANCE(5);
-      if (lookahead == '*') ADVANCE(27);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(3);
-      END_STATE();
-    case 4:
-      if (lookahead == '\n') ADVANCE(36);
-      if (lookahead == '(') ADVANCE(5);
-      if (lookahead == ')') ADVANCE(808);
-      if (lookahead == '*') ADVANCE(23);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(4);
-      END_STATE();
-    case 5:
-      if (lookahead == '\n') ADVANCE(36);
-      if (lookahead == '(') ADVANCE(3);
-      if (lookahead == ')') ADVANCE(4);
-      if (lookahead == '*') ADVANCE(25);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(5);
-      END_STATE();
-    case 6:
-      if (lookahead == '\n') ADVANCE(36);
-      if (lookahead == '*') ADVANCE(45);
-      if (lookahead == '[') ADVANCE(38);
-      if (lookahead == ']') ADVANCE(808);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(6);
-      END_STATE();
-    case 7:
       ADVANCE_MAP(
-        '\n', 94,
+        '\n', 82,
         '"', 1,
-        '%', 81,
-        '(', 24,
-        ',', 96,
-        '/', 811,
-        '<', 814,
-        '[', 52,
-        '{', 106,
+        '%', 69,
+        '(', 21,
+        ',', 84,
+        '/', 799,
+        '<', 802,
+        '[', 47,
+        '{', 94,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(7);
+          lookahead == ' ') SKIP(3);
       if (lookahead != 0 &&
           lookahead != '(' &&
           lookahead != ')' &&
@@ -2308,491 +2272,423 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(813);
+          lookahead != 0x212a) ADVANCE(801);
       END_STATE();
-    case 8:
-      if (lookahead == '\n') ADVANCE(94);
+    case 4:
+      if (lookahead == '\n') ADVANCE(82);
       if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '%') ADVANCE(81);
-      if (lookahead == '/') ADVANCE(815);
-      if (lookahead == '{') ADVANCE(106);
-      if (lookahead == '}') ADVANCE(120);
+      if (lookahead == '%') ADVANCE(69);
+      if (lookahead == '/') ADVANCE(803);
+      if (lookahead == '{') ADVANCE(94);
+      if (lookahead == '}') ADVANCE(108);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(8);
+          lookahead == ' ') SKIP(4);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(820);
+          lookahead != 0x212a) ADVANCE(808);
+      END_STATE();
+    case 5:
+      ADVANCE_MAP(
+        '\n', 82,
+        '"', 1,
+        '/', 809,
+        'b', 722,
+        'c', 611,
+        'f', 615,
+        'm', 649,
+        's', 630,
+        't', 723,
+        '{', 94,
+        '}', 108,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(5);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      if (lookahead != 0 &&
+          lookahead != '%') ADVANCE(812);
+      END_STATE();
+    case 6:
+      if (lookahead == '\n') ADVANCE(82);
+      if (lookahead == ',') ADVANCE(84);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '=') ADVANCE(97);
+      if (lookahead == '}') ADVANCE(108);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(6);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 7:
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '%') ADVANCE(69);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(799);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '{') ADVANCE(94);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(7);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 8:
+      if (lookahead == '"') ADVANCE(794);
+      if (lookahead == '(') ADVANCE(120);
+      if (lookahead == '/') ADVANCE(787);
+      if (lookahead == '[') ADVANCE(159);
+      if (lookahead == '{') ADVANCE(94);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(8);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(792);
       END_STATE();
     case 9:
       ADVANCE_MAP(
-        '\n', 94,
-        '"', 1,
-        '/', 821,
-        'b', 734,
-        'c', 623,
-        'f', 627,
-        'm', 661,
-        's', 642,
-        't', 735,
-        '{', 106,
-        '}', 120,
+        '#', 180,
+        '(', 120,
+        ')', 121,
+        '*', 181,
+        '/', 25,
+        'D', 182,
+        'E', 170,
+        'L', 172,
+        'M', 176,
+        'P', 178,
+        'S', 169,
+        'T', 166,
+        'b', 16,
+        'o', 57,
+        'p', 59,
+        't', 56,
+        '}', 108,
+        'c', 66,
+        'f', 66,
+        's', 66,
+        'u', 66,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(9);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      if (lookahead != 0 &&
-          lookahead != '%') ADVANCE(824);
       END_STATE();
     case 10:
-      if (lookahead == '\n') ADVANCE(94);
-      if (lookahead == ',') ADVANCE(96);
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == '=') ADVANCE(109);
-      if (lookahead == '}') ADVANCE(120);
+      ADVANCE_MAP(
+        '%', 68,
+        '(', 120,
+        ')', 121,
+        '/', 25,
+        'b', 164,
+        'o', 487,
+        'p', 499,
+        't', 464,
+        'c', 549,
+        'f', 549,
+        's', 549,
+        'u', 549,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(10);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 11:
-      if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '%') ADVANCE(81);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '/') ADVANCE(811);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '{') ADVANCE(106);
+      if (lookahead == '%') ADVANCE(68);
+      if (lookahead == ')') ADVANCE(121);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '{') ADVANCE(94);
+      if (lookahead == '}') ADVANCE(108);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(11);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 12:
-      if (lookahead == '"') ADVANCE(806);
-      if (lookahead == '(') ADVANCE(132);
-      if (lookahead == '/') ADVANCE(799);
-      if (lookahead == '[') ADVANCE(171);
-      if (lookahead == '{') ADVANCE(106);
+      if (lookahead == '%') ADVANCE(68);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'R') ADVANCE(292);
+      if (lookahead == '}') ADVANCE(108);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(12);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(804);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 13:
       ADVANCE_MAP(
-        '#', 192,
-        '(', 132,
-        ')', 133,
-        '*', 193,
-        '/', 35,
-        'D', 194,
-        'E', 182,
-        'L', 184,
-        'M', 188,
-        'P', 190,
-        'S', 181,
-        'T', 178,
-        'b', 20,
-        'o', 69,
-        'p', 71,
-        't', 68,
-        '}', 120,
-        'c', 78,
-        'f', 78,
-        's', 78,
-        'u', 78,
+        '%', 67,
+        '(', 120,
+        ')', 121,
+        '/', 25,
+        'b', 553,
+        'o', 567,
+        'p', 569,
+        't', 566,
+        'c', 571,
+        'f', 571,
+        's', 571,
+        'u', 571,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(13);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 14:
       ADVANCE_MAP(
-        '%', 80,
-        '(', 132,
-        ')', 133,
-        '/', 35,
-        'b', 176,
-        'o', 499,
-        'p', 511,
-        't', 476,
-        'c', 561,
-        'f', 561,
-        's', 561,
-        'u', 561,
+        '%', 69,
+        '(', 17,
+        '/', 25,
+        'b', 722,
+        'c', 611,
+        'f', 615,
+        'm', 649,
+        's', 630,
+        't', 723,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(14);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 15:
-      if (lookahead == '%') ADVANCE(80);
-      if (lookahead == ')') ADVANCE(133);
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == '{') ADVANCE(106);
-      if (lookahead == '}') ADVANCE(120);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(15);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 16:
-      if (lookahead == '%') ADVANCE(80);
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == 'R') ADVANCE(304);
-      if (lookahead == '}') ADVANCE(120);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(16);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 17:
-      ADVANCE_MAP(
-        '%', 79,
-        '(', 132,
-        ')', 133,
-        '/', 35,
-        'b', 565,
-        'o', 579,
-        'p', 581,
-        't', 578,
-        'c', 583,
-        'f', 583,
-        's', 583,
-        'u', 583,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 18:
-      ADVANCE_MAP(
-        '%', 81,
-        '(', 21,
-        '/', 35,
-        'b', 734,
-        'c', 623,
-        'f', 627,
-        'm', 661,
-        's', 642,
-        't', 735,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(18);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 19:
-      if (lookahead == '(') ADVANCE(30);
-      if (lookahead == ')') ADVANCE(22);
+      if (lookahead == '(') ADVANCE(23);
+      if (lookahead == ')') ADVANCE(18);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(19);
+          lookahead != 0x212a) ADVANCE(15);
       END_STATE();
-    case 20:
-      if (lookahead == '(') ADVANCE(143);
-      if (lookahead == 'f') ADVANCE(48);
+    case 16:
+      if (lookahead == '(') ADVANCE(131);
+      if (lookahead == 'f') ADVANCE(37);
       END_STATE();
-    case 21:
-      if (lookahead == '(') ADVANCE(22);
-      if (lookahead == ')') ADVANCE(140);
+    case 17:
+      if (lookahead == '(') ADVANCE(18);
+      if (lookahead == ')') ADVANCE(128);
       if (lookahead != 0 &&
           lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(17);
+      END_STATE();
+    case 18:
+      if (lookahead == '(') ADVANCE(15);
+      if (lookahead == ')') ADVANCE(17);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(18);
+      END_STATE();
+    case 19:
+      if (lookahead == ')') ADVANCE(121);
+      if (lookahead == ',') ADVANCE(84);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'c') ADVANCE(588);
+      if (lookahead == 'p') ADVANCE(580);
+      if (lookahead == '{') ADVANCE(94);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(19);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 20:
+      if (lookahead == ')') ADVANCE(801);
+      if (lookahead == '/') ADVANCE(814);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 21:
+      if (lookahead == ')') ADVANCE(801);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
     case 22:
-      if (lookahead == '(') ADVANCE(19);
-      if (lookahead == ')') ADVANCE(21);
+      if (lookahead == ')') ADVANCE(796);
+      if (lookahead == '*') ADVANCE(20);
+      if (lookahead == '\n' ||
+          lookahead == '(') ADVANCE(26);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(22);
       END_STATE();
     case 23:
-      if (lookahead == '(') ADVANCE(26);
-      if (lookahead == ')') ADVANCE(813);
-      if (lookahead == '/') ADVANCE(826);
+      if (lookahead == ')') ADVANCE(15);
       if (lookahead != 0 &&
           lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(24);
+          lookahead != 0x212a) ADVANCE(23);
       END_STATE();
     case 24:
-      if (lookahead == '(') ADVANCE(26);
-      if (lookahead == ')') ADVANCE(813);
+      if (lookahead == '*') ADVANCE(805);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(24);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(24);
+          lookahead != 0x212a) ADVANCE(804);
       END_STATE();
     case 25:
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(24);
-      if (lookahead == '/') ADVANCE(827);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(26);
+      if (lookahead == '*') ADVANCE(26);
+      if (lookahead == '/') ADVANCE(819);
       END_STATE();
     case 26:
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(24);
+      if (lookahead == '*') ADVANCE(29);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(26);
       END_STATE();
     case 27:
-      if (lookahead == '(') ADVANCE(33);
-      if (lookahead == ')') ADVANCE(26);
-      if (lookahead == '/') ADVANCE(828);
+      if (lookahead == '*') ADVANCE(811);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(27);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(28);
+          lookahead != 0x212a) ADVANCE(810);
       END_STATE();
     case 28:
-      if (lookahead == '(') ADVANCE(33);
-      if (lookahead == ')') ADVANCE(26);
+      if (lookahead == '*') ADVANCE(35);
+      if (lookahead == ']') ADVANCE(796);
+      if (lookahead == '\n' ||
+          lookahead == '[') ADVANCE(26);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(28);
       END_STATE();
     case 29:
-      if (lookahead == ')') ADVANCE(133);
-      if (lookahead == ',') ADVANCE(96);
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == 'c') ADVANCE(600);
-      if (lookahead == 'p') ADVANCE(592);
-      if (lookahead == '{') ADVANCE(106);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(29);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+      if (lookahead == '/') ADVANCE(813);
       END_STATE();
     case 30:
-      if (lookahead == ')') ADVANCE(19);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != '(' &&
-          lookahead != ')' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(30);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'c') ADVANCE(732);
+      if (lookahead == 'e') ADVANCE(712);
+      if (lookahead == 'f') ADVANCE(677);
+      if (lookahead == 'l') ADVANCE(681);
+      if (lookahead == '}') ADVANCE(108);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(30);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 31:
-      if (lookahead == ')') ADVANCE(3);
-      if (lookahead == '*') ADVANCE(32);
-      if (lookahead == '\n' ||
-          lookahead == '(') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(31);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'f') ADVANCE(679);
+      if (lookahead == 'p') ADVANCE(620);
+      if (lookahead == '}') ADVANCE(108);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(31);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 32:
-      if (lookahead == ')') ADVANCE(28);
-      if (lookahead == '/') ADVANCE(829);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != '(' &&
-          lookahead != ')' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(33);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'm') ADVANCE(649);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(32);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 33:
-      if (lookahead == ')') ADVANCE(28);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != '(' &&
-          lookahead != ')' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(33);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '}') ADVANCE(108);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(33);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 34:
-      if (lookahead == '*') ADVANCE(817);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(34);
-      if (lookahead == '\n' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(816);
-      END_STATE();
-    case 35:
-      if (lookahead == '*') ADVANCE(36);
-      if (lookahead == '/') ADVANCE(839);
-      END_STATE();
-    case 36:
-      if (lookahead == '*') ADVANCE(39);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(36);
-      END_STATE();
-    case 37:
-      if (lookahead == '*') ADVANCE(823);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(37);
-      if (lookahead == '\n' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(822);
-      END_STATE();
-    case 38:
-      if (lookahead == '*') ADVANCE(46);
-      if (lookahead == ']') ADVANCE(6);
-      if (lookahead == '\n' ||
-          lookahead == '[') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(38);
-      END_STATE();
-    case 39:
-      if (lookahead == '/') ADVANCE(825);
-      END_STATE();
-    case 40:
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == 'c') ADVANCE(744);
-      if (lookahead == 'e') ADVANCE(724);
-      if (lookahead == 'f') ADVANCE(689);
-      if (lookahead == 'l') ADVANCE(693);
-      if (lookahead == '}') ADVANCE(120);
+      if (lookahead == '/') ADVANCE(25);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(40);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 41:
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == 'f') ADVANCE(691);
-      if (lookahead == 'p') ADVANCE(632);
-      if (lookahead == '}') ADVANCE(120);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(41);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 42:
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == 'm') ADVANCE(661);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(42);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 43:
-      if (lookahead == '/') ADVANCE(35);
-      if (lookahead == '}') ADVANCE(120);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(43);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 44:
-      if (lookahead == '/') ADVANCE(35);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(44);
+          lookahead == ' ') SKIP(34);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(196);
+          lookahead == '~') ADVANCE(184);
       END_STATE();
-    case 45:
-      if (lookahead == '/') ADVANCE(830);
-      if (lookahead == '[') ADVANCE(59);
-      if (lookahead == ']') ADVANCE(813);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(52);
-      END_STATE();
-    case 46:
-      if (lookahead == '/') ADVANCE(831);
-      if (lookahead == ']') ADVANCE(52);
+    case 35:
+      if (lookahead == '/') ADVANCE(815);
+      if (lookahead == ']') ADVANCE(801);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(59);
+          lookahead != 0x212a) ADVANCE(47);
       END_STATE();
-    case 47:
-      if (lookahead == '/') ADVANCE(587);
+    case 36:
+      if (lookahead == '/') ADVANCE(575);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(47);
+          lookahead == ' ') SKIP(36);
       if (lookahead != 0 &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(591);
+          lookahead != 0x212a) ADVANCE(579);
       END_STATE();
-    case 48:
-      if (lookahead == '1') ADVANCE(49);
+    case 37:
+      if (lookahead == '1') ADVANCE(38);
       END_STATE();
-    case 49:
-      if (lookahead == '6') ADVANCE(53);
+    case 38:
+      if (lookahead == '6') ADVANCE(41);
       END_STATE();
-    case 50:
-      if (lookahead == '=') ADVANCE(173);
+    case 39:
+      if (lookahead == '=') ADVANCE(161);
       END_STATE();
-    case 51:
-      if (lookahead == '>') ADVANCE(128);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
+    case 40:
+      if (lookahead == '>') ADVANCE(116);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       END_STATE();
-    case 52:
-      if (lookahead == '[') ADVANCE(59);
-      if (lookahead == ']') ADVANCE(813);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(52);
+    case 41:
+      if (lookahead == '[') ADVANCE(48);
       END_STATE();
-    case 53:
-      if (lookahead == '[') ADVANCE(60);
+    case 42:
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(42);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(43);
       END_STATE();
-    case 54:
-      if (lookahead == '[') ADVANCE(60);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(54);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(55);
-      END_STATE();
-    case 55:
-      if (lookahead == '[') ADVANCE(60);
+    case 43:
+      if (lookahead == '[') ADVANCE(48);
       if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(55);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(43);
       END_STATE();
-    case 56:
-      if (lookahead == '\\') ADVANCE(82);
+    case 44:
+      if (lookahead == '\\') ADVANCE(70);
       if (lookahead == '\t' ||
-          lookahead == ' ') ADVANCE(56);
+          lookahead == ' ') ADVANCE(44);
       if (lookahead == ']' ||
           lookahead == '}') ADVANCE(1);
-      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(58);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(46);
       END_STATE();
-    case 57:
-      if (lookahead == '\\') ADVANCE(82);
+    case 45:
+      if (lookahead == '\\') ADVANCE(70);
       if (lookahead == '\t' ||
-          lookahead == ' ') ADVANCE(56);
-      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(58);
+          lookahead == ' ') ADVANCE(44);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(46);
       if (lookahead != 0 &&
           lookahead != '"' &&
           lookahead != '%' &&
@@ -2800,132 +2696,132 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 58:
-      if (lookahead == '\\') ADVANCE(82);
+    case 46:
+      if (lookahead == '\\') ADVANCE(70);
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(58);
+          lookahead == ' ') ADVANCE(46);
       END_STATE();
-    case 59:
-      if (lookahead == ']') ADVANCE(52);
+    case 47:
+      if (lookahead == ']') ADVANCE(801);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(59);
+          lookahead != 0x212a) ADVANCE(47);
       END_STATE();
-    case 60:
-      if (lookahead == ']') ADVANCE(142);
+    case 48:
+      if (lookahead == ']') ADVANCE(130);
       if (lookahead == ',' ||
           ('0' <= lookahead && lookahead <= '9') ||
           lookahead == '<' ||
           lookahead == '=' ||
-          lookahead == '?') ADVANCE(60);
+          lookahead == '?') ADVANCE(48);
+      END_STATE();
+    case 49:
+      if (lookahead == 'a') ADVANCE(58);
+      END_STATE();
+    case 50:
+      if (lookahead == 'd') ADVANCE(41);
+      END_STATE();
+    case 51:
+      if (lookahead == 'e') ADVANCE(50);
+      END_STATE();
+    case 52:
+      if (lookahead == 'e') ADVANCE(41);
+      END_STATE();
+    case 53:
+      if (lookahead == 'e') ADVANCE(55);
+      END_STATE();
+    case 54:
+      if (lookahead == 'k') ADVANCE(53);
+      END_STATE();
+    case 55:
+      if (lookahead == 'n') ADVANCE(41);
+      END_STATE();
+    case 56:
+      if (lookahead == 'o') ADVANCE(54);
+      END_STATE();
+    case 57:
+      if (lookahead == 'p') ADVANCE(49);
+      END_STATE();
+    case 58:
+      if (lookahead == 'q') ADVANCE(60);
+      END_STATE();
+    case 59:
+      if (lookahead == 'r') ADVANCE(51);
+      END_STATE();
+    case 60:
+      if (lookahead == 'u') ADVANCE(52);
       END_STATE();
     case 61:
-      if (lookahead == 'a') ADVANCE(70);
+      if (lookahead == '{') ADVANCE(62);
+      if (lookahead == '}') ADVANCE(129);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(61);
       END_STATE();
     case 62:
-      if (lookahead == 'd') ADVANCE(53);
+      if (lookahead == '}') ADVANCE(61);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(62);
       END_STATE();
     case 63:
-      if (lookahead == 'e') ADVANCE(62);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
       END_STATE();
     case 64:
-      if (lookahead == 'e') ADVANCE(53);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
       END_STATE();
     case 65:
-      if (lookahead == 'e') ADVANCE(67);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       END_STATE();
     case 66:
-      if (lookahead == 'k') ADVANCE(65);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(42);
       END_STATE();
     case 67:
-      if (lookahead == 'n') ADVANCE(53);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(573);
       END_STATE();
     case 68:
-      if (lookahead == 'o') ADVANCE(66);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(552);
       END_STATE();
     case 69:
-      if (lookahead == 'p') ADVANCE(61);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(574);
       END_STATE();
     case 70:
-      if (lookahead == 'q') ADVANCE(72);
-      END_STATE();
-    case 71:
-      if (lookahead == 'r') ADVANCE(63);
-      END_STATE();
-    case 72:
-      if (lookahead == 'u') ADVANCE(64);
-      END_STATE();
-    case 73:
-      if (lookahead == '{') ADVANCE(74);
-      if (lookahead == '}') ADVANCE(141);
-      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(73);
-      END_STATE();
-    case 74:
-      if (lookahead == '}') ADVANCE(73);
-      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(74);
-      END_STATE();
-    case 75:
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 76:
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(76);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(824);
-      END_STATE();
-    case 77:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
-      END_STATE();
-    case 78:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(54);
-      END_STATE();
-    case 79:
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(585);
-      END_STATE();
-    case 80:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(564);
-      END_STATE();
-    case 81:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(586);
-      END_STATE();
-    case 82:
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 83:
+    case 71:
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 84:
-      if (eof) ADVANCE(93);
+    case 72:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '\n', 94,
+        '\n', 82,
         '"', 1,
-        '%', 80,
-        '(', 24,
-        ',', 96,
-        '/', 811,
-        '<', 814,
-        'E', 251,
-        'F', 271,
-        'R', 253,
-        'S', 290,
-        '[', 52,
-        '{', 106,
+        '%', 68,
+        '(', 21,
+        ',', 84,
+        '/', 799,
+        '<', 802,
+        'E', 239,
+        'F', 259,
+        'R', 241,
+        'S', 278,
+        '[', 47,
+        '{', 94,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(84);
+          lookahead == ' ') SKIP(72);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
       if (lookahead != 0 &&
           lookahead != '(' &&
           lookahead != ')' &&
@@ -2934,246 +2830,246 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(813);
+          lookahead != 0x212a) ADVANCE(801);
       END_STATE();
-    case 85:
-      if (eof) ADVANCE(93);
+    case 73:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '\n', 94,
-        '%', 80,
-        ',', 96,
-        '/', 35,
-        '=', 109,
-        'E', 206,
-        'F', 226,
-        'R', 208,
-        'S', 245,
-        '}', 120,
+        '\n', 82,
+        '%', 68,
+        ',', 84,
+        '/', 25,
+        '=', 97,
+        'E', 194,
+        'F', 214,
+        'R', 196,
+        'S', 233,
+        '}', 108,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(85);
+          lookahead == ' ') SKIP(73);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 86:
-      if (eof) ADVANCE(93);
+    case 74:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '\n', 94,
-        '%', 80,
-        ',', 96,
-        '/', 35,
-        'E', 302,
-        'F', 406,
-        'R', 304,
-        'S', 525,
+        '\n', 82,
+        '%', 68,
+        ',', 84,
+        '/', 25,
+        'E', 290,
+        'F', 394,
+        'R', 292,
+        'S', 513,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(86);
+          lookahead == ' ') SKIP(74);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 87:
-      if (eof) ADVANCE(93);
+    case 75:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '"', 197,
-        '#', 192,
-        '%', 80,
-        '(', 132,
-        ')', 133,
-        '*', 193,
-        ',', 96,
-        '-', 819,
-        '/', 815,
-        ':', 134,
-        '<', 818,
-        '=', 109,
-        '?', 174,
-        'D', 195,
-        'E', 183,
-        'F', 406,
-        'H', 425,
-        'L', 185,
-        'M', 189,
-        'P', 191,
-        'R', 304,
-        'S', 180,
-        'T', 179,
-        '[', 171,
-        ']', 172,
-        'b', 175,
-        'c', 323,
-        'e', 461,
-        'f', 330,
-        'l', 410,
-        'm', 376,
-        'o', 495,
-        'p', 324,
-        's', 352,
-        't', 473,
-        'u', 560,
-        '{', 106,
-        '}', 120,
-        0x17f, 824,
-        0x212a, 824,
+        '"', 185,
+        '#', 180,
+        '%', 68,
+        '(', 120,
+        ')', 121,
+        '*', 181,
+        ',', 84,
+        '-', 807,
+        '/', 803,
+        ':', 122,
+        '<', 806,
+        '=', 97,
+        '?', 162,
+        'D', 183,
+        'E', 171,
+        'F', 394,
+        'H', 413,
+        'L', 173,
+        'M', 177,
+        'P', 179,
+        'R', 292,
+        'S', 168,
+        'T', 167,
+        '[', 159,
+        ']', 160,
+        'b', 163,
+        'c', 311,
+        'e', 449,
+        'f', 318,
+        'l', 398,
+        'm', 364,
+        'o', 483,
+        'p', 312,
+        's', 340,
+        't', 461,
+        'u', 548,
+        '{', 94,
+        '}', 108,
+        0x17f, 812,
+        0x212a, 812,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(87);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          lookahead == ' ') SKIP(75);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead != 0) ADVANCE(820);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead != 0) ADVANCE(808);
       END_STATE();
-    case 88:
-      if (eof) ADVANCE(93);
+    case 76:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '"', 197,
-        '%', 81,
-        '(', 132,
-        ')', 133,
-        ',', 96,
-        '/', 799,
-        '<', 802,
-        '=', 109,
-        '[', 171,
-        ']', 172,
-        '{', 106,
-        '}', 120,
+        '"', 185,
+        '%', 69,
+        '(', 120,
+        ')', 121,
+        ',', 84,
+        '/', 787,
+        '<', 790,
+        '=', 97,
+        '[', 159,
+        ']', 160,
+        '{', 94,
+        '}', 108,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(88);
+          lookahead == ' ') SKIP(76);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(804);
+          lookahead != 0x212a) ADVANCE(792);
       END_STATE();
-    case 89:
-      if (eof) ADVANCE(93);
+    case 77:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '#', 139,
-        '%', 80,
-        '(', 132,
-        ')', 133,
-        '*', 193,
-        ',', 96,
-        '-', 51,
-        '/', 35,
-        ':', 134,
-        '<', 50,
-        '=', 109,
-        '?', 174,
-        'E', 302,
-        'F', 406,
-        'H', 425,
-        'R', 304,
-        'S', 525,
-        '[', 171,
-        ']', 172,
-        'b', 176,
-        'o', 499,
-        'p', 511,
-        't', 476,
-        '{', 106,
-        '}', 120,
-        'c', 561,
-        'f', 561,
-        's', 561,
-        'u', 561,
+        '#', 127,
+        '%', 68,
+        '(', 120,
+        ')', 121,
+        '*', 181,
+        ',', 84,
+        '-', 40,
+        '/', 25,
+        ':', 122,
+        '<', 39,
+        '=', 97,
+        '?', 162,
+        'E', 290,
+        'F', 394,
+        'H', 413,
+        'R', 292,
+        'S', 513,
+        '[', 159,
+        ']', 160,
+        'b', 164,
+        'o', 487,
+        'p', 499,
+        't', 464,
+        '{', 94,
+        '}', 108,
+        'c', 549,
+        'f', 549,
+        's', 549,
+        'u', 549,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(91);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
+          lookahead == ' ') SKIP(79);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 90:
-      if (eof) ADVANCE(93);
+    case 78:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '%', 80,
-        '(', 177,
-        ',', 96,
-        '-', 77,
-        '/', 35,
-        'E', 302,
-        'F', 406,
-        'R', 304,
-        'S', 525,
+        '%', 68,
+        '(', 165,
+        ',', 84,
+        '-', 65,
+        '/', 25,
+        'E', 290,
+        'F', 394,
+        'R', 292,
+        'S', 513,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(92);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
+          lookahead == ' ') SKIP(80);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 91:
-      if (eof) ADVANCE(93);
+    case 79:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '%', 80,
-        '(', 132,
-        ')', 133,
-        '*', 193,
-        ',', 96,
-        '-', 51,
-        '/', 35,
-        ':', 134,
-        '<', 50,
-        '=', 109,
-        '?', 174,
-        'E', 302,
-        'F', 406,
-        'H', 425,
-        'R', 304,
-        'S', 525,
-        '[', 171,
-        ']', 172,
-        'b', 176,
-        'o', 499,
-        'p', 511,
-        't', 476,
-        '{', 106,
-        '}', 120,
-        'c', 561,
-        'f', 561,
-        's', 561,
-        'u', 561,
+        '%', 68,
+        '(', 120,
+        ')', 121,
+        '*', 181,
+        ',', 84,
+        '-', 40,
+        '/', 25,
+        ':', 122,
+        '<', 39,
+        '=', 97,
+        '?', 162,
+        'E', 290,
+        'F', 394,
+        'H', 413,
+        'R', 292,
+        'S', 513,
+        '[', 159,
+        ']', 160,
+        'b', 164,
+        'o', 487,
+        'p', 499,
+        't', 464,
+        '{', 94,
+        '}', 108,
+        'c', 549,
+        'f', 549,
+        's', 549,
+        'u', 549,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(91);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
+          lookahead == ' ') SKIP(79);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 92:
-      if (eof) ADVANCE(93);
+    case 80:
+      if (eof) ADVANCE(81);
       ADVANCE_MAP(
-        '%', 80,
-        ',', 96,
-        '-', 77,
-        '/', 35,
-        'E', 302,
-        'F', 406,
-        'R', 304,
-        'S', 525,
+        '%', 68,
+        ',', 84,
+        '-', 65,
+        '/', 25,
+        'E', 290,
+        'F', 394,
+        'R', 292,
+        'S', 513,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(92);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
+          lookahead == ' ') SKIP(80);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 93:
+    case 81:
       ACCEPT_TOKEN(ts_builtin_sym_end);
       END_STATE();
-    case 94:
+    case 82:
       ACCEPT_TOKEN(anon_sym_LF);
-      if (lookahead == '\n') ADVANCE(94);
+      if (lookahead == '\n') ADVANCE(82);
       END_STATE();
-    case 95:
+    case 83:
       ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3181,36 +3077,36 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 96:
+    case 84:
       ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
-    case 97:
+    case 85:
       ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 98:
+    case 86:
       ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 99:
+    case 87:
       ACCEPT_TOKEN(anon_sym_FileNames);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3218,33 +3114,33 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 100:
+    case 88:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 101:
+    case 89:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 102:
+    case 90:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3252,33 +3148,33 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 103:
+    case 91:
       ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 104:
+    case 92:
       ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 105:
+    case 93:
       ACCEPT_TOKEN(anon_sym_FileLocations);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3286,21 +3182,21 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 106:
+    case 94:
       ACCEPT_TOKEN(anon_sym_LBRACE);
       END_STATE();
-    case 107:
+    case 95:
       ACCEPT_TOKEN(anon_sym_file_name_id);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 108:
+    case 96:
       ACCEPT_TOKEN(anon_sym_file_name_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3308,21 +3204,21 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 109:
+    case 97:
       ACCEPT_TOKEN(anon_sym_EQ);
       END_STATE();
-    case 110:
+    case 98:
       ACCEPT_TOKEN(anon_sym_function_name_id);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 111:
+    case 99:
       ACCEPT_TOKEN(anon_sym_function_name_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3330,37 +3226,37 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 112:
+    case 100:
       ACCEPT_TOKEN(anon_sym_line);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 113:
+    case 101:
       ACCEPT_TOKEN(anon_sym_line);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 114:
+    case 102:
       ACCEPT_TOKEN(anon_sym_end_line);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 115:
+    case 103:
       ACCEPT_TOKEN(anon_sym_end_line);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3368,37 +3264,37 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 116:
+    case 104:
       ACCEPT_TOKEN(anon_sym_column);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 117:
+    case 105:
       ACCEPT_TOKEN(anon_sym_column);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 118:
+    case 106:
       ACCEPT_TOKEN(anon_sym_end_column);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 119:
+    case 107:
       ACCEPT_TOKEN(anon_sym_end_column);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3406,36 +3302,36 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 120:
+    case 108:
       ACCEPT_TOKEN(anon_sym_RBRACE);
       END_STATE();
-    case 121:
+    case 109:
       ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 122:
+    case 110:
       ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 123:
+    case 111:
       ACCEPT_TOKEN(anon_sym_StackFrames);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3443,18 +3339,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 124:
+    case 112:
       ACCEPT_TOKEN(anon_sym_file_location_id);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 125:
+    case 113:
       ACCEPT_TOKEN(anon_sym_file_location_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3462,18 +3358,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 126:
+    case 114:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 127:
+    case 115:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3481,36 +3377,36 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 128:
+    case 116:
       ACCEPT_TOKEN(anon_sym_DASH_GT);
       END_STATE();
-    case 129:
+    case 117:
       ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 130:
+    case 118:
       ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 131:
+    case 119:
       ACCEPT_TOKEN(sym_entry);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3518,471 +3414,471 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 132:
+    case 120:
       ACCEPT_TOKEN(anon_sym_LPAREN);
       END_STATE();
-    case 133:
+    case 121:
       ACCEPT_TOKEN(anon_sym_RPAREN);
       END_STATE();
-    case 134:
+    case 122:
       ACCEPT_TOKEN(anon_sym_COLON);
       END_STATE();
-    case 135:
+    case 123:
       ACCEPT_TOKEN(anon_sym_constant);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 136:
+    case 124:
       ACCEPT_TOKEN(anon_sym_constant);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
-    case 137:
+    case 125:
       ACCEPT_TOKEN(anon_sym_parameter);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 138:
+    case 126:
       ACCEPT_TOKEN(anon_sym_parameter);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
-    case 139:
+    case 127:
       ACCEPT_TOKEN(anon_sym_POUND);
       END_STATE();
-    case 140:
+    case 128:
       ACCEPT_TOKEN(sym__module_literal);
       END_STATE();
-    case 141:
+    case 129:
       ACCEPT_TOKEN(sym__module_array_shape);
       END_STATE();
-    case 142:
+    case 130:
       ACCEPT_TOKEN(sym__module_array_shape);
-      if (lookahead == '{') ADVANCE(73);
+      if (lookahead == '{') ADVANCE(61);
       END_STATE();
-    case 143:
+    case 131:
       ACCEPT_TOKEN(anon_sym_b_LPAREN);
       END_STATE();
-    case 144:
+    case 132:
       ACCEPT_TOKEN(anon_sym_metadata);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 133:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 134:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 135:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 136:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 137:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 138:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 139:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 140:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 141:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 142:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 143:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 144:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 145:
-      ACCEPT_TOKEN(anon_sym_metadata);
+      ACCEPT_TOKEN(anon_sym_scatter);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 146:
-      ACCEPT_TOKEN(anon_sym_calls);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(anon_sym_branch_computations);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 147:
-      ACCEPT_TOKEN(anon_sym_calls);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 148:
-      ACCEPT_TOKEN(anon_sym_to_apply);
+      ACCEPT_TOKEN(anon_sym_called_computations);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 149:
-      ACCEPT_TOKEN(anon_sym_to_apply);
+      ACCEPT_TOKEN(anon_sym_called_computations);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 150:
-      ACCEPT_TOKEN(anon_sym_body);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(anon_sym_true_computation);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 151:
-      ACCEPT_TOKEN(anon_sym_body);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 152:
-      ACCEPT_TOKEN(anon_sym_condition);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(anon_sym_false_computation);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 153:
-      ACCEPT_TOKEN(anon_sym_condition);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 154:
-      ACCEPT_TOKEN(anon_sym_select);
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 155:
-      ACCEPT_TOKEN(anon_sym_select);
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 156:
-      ACCEPT_TOKEN(anon_sym_scatter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 157:
-      ACCEPT_TOKEN(anon_sym_scatter);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 158:
-      ACCEPT_TOKEN(anon_sym_branch_computations);
-      if (lookahead == '-' ||
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 159:
-      ACCEPT_TOKEN(anon_sym_branch_computations);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 160:
-      ACCEPT_TOKEN(anon_sym_called_computations);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 161:
-      ACCEPT_TOKEN(anon_sym_called_computations);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 162:
-      ACCEPT_TOKEN(anon_sym_true_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 163:
-      ACCEPT_TOKEN(anon_sym_true_computation);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 164:
-      ACCEPT_TOKEN(anon_sym_false_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 165:
-      ACCEPT_TOKEN(anon_sym_false_computation);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 166:
-      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 167:
-      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 168:
-      ACCEPT_TOKEN(sym_root);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 169:
-      ACCEPT_TOKEN(sym_root);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 170:
-      ACCEPT_TOKEN(sym_root);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 171:
       ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
-    case 172:
+    case 160:
       ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
-    case 173:
+    case 161:
       ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
-    case 174:
+    case 162:
       ACCEPT_TOKEN(anon_sym_QMARK);
       END_STATE();
-    case 175:
+    case 163:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(295);
-      if (lookahead == 'o') ADVANCE(363);
-      if (lookahead == 'r') ADVANCE(334);
+      if (lookahead == 'f') ADVANCE(283);
+      if (lookahead == 'o') ADVANCE(351);
+      if (lookahead == 'r') ADVANCE(322);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 176:
+    case 164:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(296);
+      if (lookahead == 'f') ADVANCE(284);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 177:
+    case 165:
       ACCEPT_TOKEN(anon_sym_LPAREN2);
       END_STATE();
-    case 178:
+    case 166:
       ACCEPT_TOKEN(anon_sym_T);
+      END_STATE();
+    case 167:
+      ACCEPT_TOKEN(anon_sym_T);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 168:
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(175);
+      if (lookahead == 't') ADVANCE(320);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 169:
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(174);
+      END_STATE();
+    case 170:
+      ACCEPT_TOKEN(anon_sym_E);
+      END_STATE();
+    case 171:
+      ACCEPT_TOKEN(anon_sym_E);
+      if (lookahead == 'N') ADVANCE(295);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 172:
+      ACCEPT_TOKEN(anon_sym_L);
+      END_STATE();
+    case 173:
+      ACCEPT_TOKEN(anon_sym_L);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 174:
+      ACCEPT_TOKEN(anon_sym_SC);
+      END_STATE();
+    case 175:
+      ACCEPT_TOKEN(anon_sym_SC);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 176:
+      ACCEPT_TOKEN(anon_sym_M);
+      END_STATE();
+    case 177:
+      ACCEPT_TOKEN(anon_sym_M);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 178:
+      ACCEPT_TOKEN(anon_sym_P);
       END_STATE();
     case 179:
-      ACCEPT_TOKEN(anon_sym_T);
+      ACCEPT_TOKEN(anon_sym_P);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 180:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(187);
-      if (lookahead == 't') ADVANCE(332);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 181:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(186);
-      END_STATE();
-    case 182:
-      ACCEPT_TOKEN(anon_sym_E);
-      END_STATE();
-    case 183:
-      ACCEPT_TOKEN(anon_sym_E);
-      if (lookahead == 'N') ADVANCE(307);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 184:
-      ACCEPT_TOKEN(anon_sym_L);
-      END_STATE();
-    case 185:
-      ACCEPT_TOKEN(anon_sym_L);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 186:
-      ACCEPT_TOKEN(anon_sym_SC);
-      END_STATE();
-    case 187:
-      ACCEPT_TOKEN(anon_sym_SC);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 188:
-      ACCEPT_TOKEN(anon_sym_M);
-      END_STATE();
-    case 189:
-      ACCEPT_TOKEN(anon_sym_M);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 190:
-      ACCEPT_TOKEN(anon_sym_P);
-      END_STATE();
-    case 191:
-      ACCEPT_TOKEN(anon_sym_P);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 192:
       ACCEPT_TOKEN(anon_sym_POUND2);
       END_STATE();
-    case 193:
+    case 181:
       ACCEPT_TOKEN(anon_sym_STAR);
       END_STATE();
-    case 194:
+    case 182:
       ACCEPT_TOKEN(anon_sym_D);
       END_STATE();
-    case 195:
+    case 183:
       ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3990,753 +3886,738 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 196:
+    case 184:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(196);
+          lookahead == '~') ADVANCE(184);
       END_STATE();
-    case 197:
+    case 185:
       ACCEPT_TOKEN(anon_sym_DQUOTE);
-      if (lookahead == '\n') ADVANCE(57);
-      if (lookahead == '"') ADVANCE(805);
-      if (lookahead == '\\') ADVANCE(83);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 198:
+    case 186:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(562);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(198);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(199);
+      if (lookahead == '-') ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(187);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      END_STATE();
+    case 187:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '-') ADVANCE(550);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(187);
+      END_STATE();
+    case 188:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(188);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      END_STATE();
+    case 189:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 190:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(190);
+      END_STATE();
+    case 191:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 192:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'F') ADVANCE(228);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 193:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'L') ADVANCE(227);
+      if (lookahead == 'N') ADVANCE(202);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 194:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'N') ADVANCE(199);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 195:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'N') ADVANCE(206);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 196:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'O') ADVANCE(197);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 197:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'O') ADVANCE(200);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 198:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'R') ADVANCE(201);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 199:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(562);
-      if (lookahead == '#' ||
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'T') ADVANCE(198);
+      if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(199);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 200:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(200);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(202);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'T') ADVANCE(156);
+      if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 201:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'Y') ADVANCE(117);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 202:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(202);
-      END_STATE();
-    case 203:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 204:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'F') ADVANCE(240);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 205:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'L') ADVANCE(239);
-      if (lookahead == 'N') ADVANCE(214);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 206:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'N') ADVANCE(211);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 207:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'N') ADVANCE(218);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 208:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'O') ADVANCE(209);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 209:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'O') ADVANCE(212);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 210:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'R') ADVANCE(213);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 211:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'T') ADVANCE(210);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 212:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'T') ADVANCE(168);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 213:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'Y') ADVANCE(129);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 214:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'a') ADVANCE(231);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 215:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == 'a') ADVANCE(219);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 216:
+    case 203:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'a') ADVANCE(232);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'a') ADVANCE(207);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 217:
+    case 204:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'a') ADVANCE(247);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'a') ADVANCE(220);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 218:
+    case 205:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'a') ADVANCE(233);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'a') ADVANCE(235);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 219:
+    case 206:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'c') ADVANCE(229);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'a') ADVANCE(221);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
-    case 220:
+    case 207:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'c') ADVANCE(246);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 221:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == 'c') ADVANCE(217);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 208:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'c') ADVANCE(234);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 209:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'c') ADVANCE(205);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 210:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'e') ADVANCE(193);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 211:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'e') ADVANCE(229);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 212:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'e') ADVANCE(230);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 213:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'e') ADVANCE(232);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 214:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'i') ADVANCE(218);
+      if (lookahead == 'u') ADVANCE(222);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 215:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'i') ADVANCE(225);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 216:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'i') ADVANCE(226);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 217:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'k') ADVANCE(192);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 218:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'l') ADVANCE(210);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 219:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'm') ADVANCE(211);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 220:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'm') ADVANCE(212);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 221:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'm') ADVANCE(213);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 222:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'e') ADVANCE(205);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'n') ADVANCE(208);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 223:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'e') ADVANCE(241);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'n') ADVANCE(195);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 224:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'e') ADVANCE(242);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'n') ADVANCE(231);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 225:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'e') ADVANCE(244);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'o') ADVANCE(223);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 226:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'i') ADVANCE(230);
-      if (lookahead == 'u') ADVANCE(234);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'o') ADVANCE(224);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 227:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'i') ADVANCE(237);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'o') ADVANCE(209);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 228:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'i') ADVANCE(238);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 'r') ADVANCE(204);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 229:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'k') ADVANCE(204);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 's') ADVANCE(85);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 230:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'l') ADVANCE(222);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 's') ADVANCE(109);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 231:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'm') ADVANCE(223);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 's') ADVANCE(91);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 232:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'm') ADVANCE(224);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 's') ADVANCE(88);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 233:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'm') ADVANCE(225);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 't') ADVANCE(203);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
       END_STATE();
     case 234:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'n') ADVANCE(220);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 235:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'n') ADVANCE(207);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 236:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'n') ADVANCE(243);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 237:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'o') ADVANCE(235);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 238:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'o') ADVANCE(236);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 239:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'o') ADVANCE(221);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 240:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 'r') ADVANCE(216);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 241:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 's') ADVANCE(97);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 242:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 's') ADVANCE(121);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 243:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 's') ADVANCE(103);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 244:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 's') ADVANCE(100);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 245:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
+      if (lookahead == '#') ADVANCE(551);
       if (lookahead == 't') ADVANCE(215);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 235:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == 't') ADVANCE(216);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 236:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+      END_STATE();
+    case 237:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'F') ADVANCE(273);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 238:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'L') ADVANCE(272);
+      if (lookahead == 'N') ADVANCE(247);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 239:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'N') ADVANCE(244);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 240:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'N') ADVANCE(251);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 241:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'O') ADVANCE(242);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 242:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'O') ADVANCE(245);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 243:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'R') ADVANCE(246);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 244:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'T') ADVANCE(243);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 245:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'T') ADVANCE(157);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 246:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 't') ADVANCE(227);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == 'Y') ADVANCE(118);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 247:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == 't') ADVANCE(228);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 248:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(563);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(248);
-      END_STATE();
-    case 249:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'F') ADVANCE(285);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 250:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'L') ADVANCE(284);
-      if (lookahead == 'N') ADVANCE(259);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 251:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'N') ADVANCE(256);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 252:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'N') ADVANCE(263);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 253:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'O') ADVANCE(254);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 254:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'O') ADVANCE(257);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 255:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'R') ADVANCE(258);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 256:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'T') ADVANCE(255);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 257:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'T') ADVANCE(169);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 258:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == 'Y') ADVANCE(130);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 259:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'a') ADVANCE(276);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 260:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'a') ADVANCE(264);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4744,89 +4625,74 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 261:
+    case 248:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'a') ADVANCE(277);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(252);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 262:
+    case 249:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'a') ADVANCE(292);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(265);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 263:
+    case 250:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'a') ADVANCE(278);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(280);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 264:
+    case 251:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'c') ADVANCE(274);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(266);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
-    case 265:
+    case 252:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'c') ADVANCE(291);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 266:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'c') ADVANCE(262);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4834,360 +4700,405 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 253:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'c') ADVANCE(279);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 254:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'c') ADVANCE(250);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 255:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(238);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 256:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(274);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 257:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(275);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 258:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(277);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 259:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(263);
+      if (lookahead == 'u') ADVANCE(267);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 260:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(270);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 261:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(271);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 262:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'k') ADVANCE(237);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 263:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'l') ADVANCE(255);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 264:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(256);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 265:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(257);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 266:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(258);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 267:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'e') ADVANCE(250);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(253);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 268:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'e') ADVANCE(286);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(240);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 269:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'e') ADVANCE(287);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(276);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 270:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'e') ADVANCE(289);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(268);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 271:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'i') ADVANCE(275);
-      if (lookahead == 'u') ADVANCE(279);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(269);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 272:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'i') ADVANCE(282);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(254);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 273:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'i') ADVANCE(283);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'r') ADVANCE(249);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 274:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'k') ADVANCE(249);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(86);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 275:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'l') ADVANCE(267);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(110);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 276:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'm') ADVANCE(268);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(92);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 277:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'm') ADVANCE(269);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(89);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 278:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'm') ADVANCE(270);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 't') ADVANCE(248);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
       END_STATE();
     case 279:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'n') ADVANCE(265);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 280:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'n') ADVANCE(252);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 281:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'n') ADVANCE(288);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 282:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'o') ADVANCE(280);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 283:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'o') ADVANCE(281);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 284:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'o') ADVANCE(266);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 285:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 'r') ADVANCE(261);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 286:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 's') ADVANCE(98);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 287:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 's') ADVANCE(122);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 288:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 's') ADVANCE(104);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 289:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 's') ADVANCE(101);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 290:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == 't') ADVANCE(260);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -5195,1629 +5106,1768 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 280:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 't') ADVANCE(261);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 281:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 282:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '-') ADVANCE(488);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 283:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(285);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 284:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(286);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 285:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(189);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 286:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(191);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 287:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'F') ADVANCE(501);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 288:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'L') ADVANCE(468);
+      if (lookahead == 'N') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 289:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'M') ADVANCE(463);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 290:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(295);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 291:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 't') ADVANCE(272);
+      if (lookahead == 'N') ADVANCE(328);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 292:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if (lookahead == 't') ADVANCE(273);
+      if (lookahead == 'O') ADVANCE(293);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 293:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
+      if (lookahead == 'O') ADVANCE(296);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(293);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 294:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '-') ADVANCE(500);
+      if (lookahead == 'R') ADVANCE(297);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 295:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(297);
+      if (lookahead == 'T') ADVANCE(294);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 296:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(298);
+      if (lookahead == 'T') ADVANCE(158);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 297:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(201);
+      if (lookahead == 'Y') ADVANCE(119);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 298:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(203);
+      if (lookahead == '_') ADVANCE(341);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 299:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'F') ADVANCE(513);
+      if (lookahead == '_') ADVANCE(425);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 300:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'L') ADVANCE(480);
-      if (lookahead == 'N') ADVANCE(327);
+      if (lookahead == '_') ADVANCE(392);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 301:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'M') ADVANCE(475);
+      if (lookahead == '_') ADVANCE(314);
+      if (lookahead == 'k') ADVANCE(383);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 302:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(307);
+      if (lookahead == '_') ADVANCE(344);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 303:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(340);
+      if (lookahead == '_') ADVANCE(396);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 304:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(305);
+      if (lookahead == '_') ADVANCE(399);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 305:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(308);
+      if (lookahead == '_') ADVANCE(460);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 306:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'R') ADVANCE(309);
+      if (lookahead == '_') ADVANCE(400);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 307:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(306);
+      if (lookahead == '_') ADVANCE(402);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 308:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(170);
+      if (lookahead == '_') ADVANCE(348);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 309:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'Y') ADVANCE(131);
+      if (lookahead == '_') ADVANCE(349);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 310:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(353);
+      if (lookahead == '_') ADVANCE(350);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 311:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(437);
+      if (lookahead == 'a') ADVANCE(424);
+      if (lookahead == 'o') ADVANCE(419);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
       END_STATE();
     case 312:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(404);
+      if (lookahead == 'a') ADVANCE(494);
+      if (lookahead == 'r') ADVANCE(376);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 313:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(326);
-      if (lookahead == 'k') ADVANCE(395);
+      if (lookahead == 'a') ADVANCE(493);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 314:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(356);
+      if (lookahead == 'a') ADVANCE(484);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 315:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(408);
+      if (lookahead == 'a') ADVANCE(426);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 316:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(411);
+      if (lookahead == 'a') ADVANCE(132);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 317:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(472);
+      if (lookahead == 'a') ADVANCE(492);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 318:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(412);
+      if (lookahead == 'a') ADVANCE(415);
+      if (lookahead == 'i') ADVANCE(421);
+      if (lookahead == 'u') ADVANCE(440);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       END_STATE();
     case 319:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(414);
+      if (lookahead == 'a') ADVANCE(520);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 320:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(360);
+      if (lookahead == 'a') ADVANCE(338);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 321:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(361);
+      if (lookahead == 'a') ADVANCE(433);
+      if (lookahead == 'e') ADVANCE(456);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 322:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(362);
+      if (lookahead == 'a') ADVANCE(450);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(563);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 323:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(436);
-      if (lookahead == 'o') ADVANCE(431);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(198);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+      if (lookahead == 'a') ADVANCE(361);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 324:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(506);
-      if (lookahead == 'r') ADVANCE(388);
+      if (lookahead == 'a') ADVANCE(521);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 325:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(505);
+      if (lookahead == 'a') ADVANCE(429);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 326:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(496);
+      if (lookahead == 'a') ADVANCE(458);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 327:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(438);
+      if (lookahead == 'a') ADVANCE(430);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 328:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(144);
+      if (lookahead == 'a') ADVANCE(432);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 329:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(504);
+      if (lookahead == 'a') ADVANCE(434);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 330:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(427);
-      if (lookahead == 'i') ADVANCE(433);
-      if (lookahead == 'u') ADVANCE(452);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(198);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+      if (lookahead == 'a') ADVANCE(435);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 331:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(532);
+      if (lookahead == 'a') ADVANCE(525);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 332:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(350);
+      if (lookahead == 'a') ADVANCE(527);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 333:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(445);
-      if (lookahead == 'e') ADVANCE(468);
+      if (lookahead == 'a') ADVANCE(528);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 334:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(462);
+      if (lookahead == 'a') ADVANCE(529);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 335:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(373);
+      if (lookahead == 'a') ADVANCE(530);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 336:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(533);
+      if (lookahead == 'a') ADVANCE(531);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 337:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(441);
+      if (lookahead == 'c') ADVANCE(514);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 338:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(470);
+      if (lookahead == 'c') ADVANCE(411);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 339:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(442);
+      if (lookahead == 'c') ADVANCE(393);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 340:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(444);
+      if (lookahead == 'c') ADVANCE(319);
+      if (lookahead == 'e') ADVANCE(423);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       END_STATE();
     case 341:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(446);
+      if (lookahead == 'c') ADVANCE(466);
+      if (lookahead == 'l') ADVANCE(395);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 342:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(447);
+      if (lookahead == 'c') ADVANCE(331);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 343:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(537);
+      if (lookahead == 'c') ADVANCE(517);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 344:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(539);
+      if (lookahead == 'c') ADVANCE(465);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 345:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(540);
+      if (lookahead == 'c') ADVANCE(515);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 346:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(541);
+      if (lookahead == 'c') ADVANCE(374);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 347:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(542);
+      if (lookahead == 'c') ADVANCE(332);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 348:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(543);
+      if (lookahead == 'c') ADVANCE(480);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 349:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(526);
+      if (lookahead == 'c') ADVANCE(481);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 350:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(423);
+      if (lookahead == 'c') ADVANCE(482);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 351:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(405);
+      if (lookahead == 'd') ADVANCE(546);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 352:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(331);
-      if (lookahead == 'e') ADVANCE(435);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(198);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+      if (lookahead == 'd') ADVANCE(298);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 353:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(478);
-      if (lookahead == 'l') ADVANCE(407);
+      if (lookahead == 'd') ADVANCE(189);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 354:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(343);
+      if (lookahead == 'd') ADVANCE(539);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 355:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(529);
+      if (lookahead == 'd') ADVANCE(96);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 356:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(477);
+      if (lookahead == 'd') ADVANCE(115);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 357:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(527);
+      if (lookahead == 'd') ADVANCE(113);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 358:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(386);
+      if (lookahead == 'd') ADVANCE(99);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 359:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(344);
+      if (lookahead == 'd') ADVANCE(191);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 360:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(492);
+      if (lookahead == 'd') ADVANCE(410);
+      if (lookahead == 's') ADVANCE(524);
+      if (lookahead == 't') ADVANCE(495);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 361:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(493);
+      if (lookahead == 'd') ADVANCE(324);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 362:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(494);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 363:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(558);
+      if (lookahead == 'd') ADVANCE(379);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 364:
+    case 363:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'd') ADVANCE(310);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 365:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(201);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 366:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(551);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 367:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(108);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 368:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(127);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 369:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(125);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 370:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(111);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 371:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(203);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 372:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(422);
-      if (lookahead == 's') ADVANCE(536);
-      if (lookahead == 't') ADVANCE(507);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 373:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(336);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 374:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(391);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 375:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(322);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 376:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(530);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 377:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(300);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 378:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(201);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 379:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(112);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 380:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(515);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 381:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(115);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 382:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(95);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 383:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(315);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 384:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(203);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 385:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(311);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 386:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(522);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 387:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(516);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 388:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(365);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 389:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(508);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 390:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(314);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 391:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(358);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 392:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(509);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 393:
+    case 364:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(518);
       if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 365:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(288);
+      if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 366:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(189);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 367:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(100);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 368:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(503);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 369:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(103);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 370:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(83);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 371:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(303);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 372:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(191);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 373:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(299);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 374:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(510);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 375:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(504);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 376:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(353);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 377:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(496);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 378:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(302);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 379:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(346);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 380:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(497);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 381:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(506);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 382:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(363);
+      if (lookahead == 's') ADVANCE(134);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 383:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(441);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 384:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(362);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 385:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(359);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 386:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(448);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 387:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(345);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 388:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(304);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 389:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(523);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 390:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(307);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 391:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(308);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 392:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'f') ADVANCE(502);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 393:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'h') ADVANCE(309);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 394:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(375);
-      if (lookahead == 's') ADVANCE(146);
+      if (lookahead == 'i') ADVANCE(414);
+      if (lookahead == 'u') ADVANCE(439);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 395:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(453);
+      if (lookahead == 'i') ADVANCE(451);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 396:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(374);
+      if (lookahead == 'i') ADVANCE(355);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 397:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(371);
+      if (lookahead == 'i') ADVANCE(473);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 398:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(460);
+      if (lookahead == 'i') ADVANCE(453);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 399:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(357);
+      if (lookahead == 'i') ADVANCE(356);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 400:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(316);
+      if (lookahead == 'i') ADVANCE(357);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 401:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(535);
+      if (lookahead == 'i') ADVANCE(467);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 402:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(319);
+      if (lookahead == 'i') ADVANCE(358);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 403:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(320);
+      if (lookahead == 'i') ADVANCE(469);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 404:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'f') ADVANCE(514);
+      if (lookahead == 'i') ADVANCE(472);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 405:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'h') ADVANCE(321);
+      if (lookahead == 'i') ADVANCE(474);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 406:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(426);
-      if (lookahead == 'u') ADVANCE(451);
+      if (lookahead == 'i') ADVANCE(476);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 407:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(463);
+      if (lookahead == 'i') ADVANCE(477);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 408:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(367);
+      if (lookahead == 'i') ADVANCE(478);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 409:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(485);
+      if (lookahead == 'i') ADVANCE(475);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 410:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(465);
+      if (lookahead == 'i') ADVANCE(526);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 411:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(368);
+      if (lookahead == 'k') ADVANCE(287);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 412:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(369);
+      if (lookahead == 'k') ADVANCE(386);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 413:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(479);
+      if (lookahead == 'l') ADVANCE(462);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 414:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(370);
+      if (lookahead == 'l') ADVANCE(365);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 415:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(481);
+      if (lookahead == 'l') ADVANCE(512);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 416:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(484);
+      if (lookahead == 'l') ADVANCE(382);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 417:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(486);
+      if (lookahead == 'l') ADVANCE(282);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 418:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(488);
+      if (lookahead == 'l') ADVANCE(547);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 419:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(489);
+      if (lookahead == 'l') ADVANCE(536);
+      if (lookahead == 'n') ADVANCE(360);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 420:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(490);
+      if (lookahead == 'l') ADVANCE(538);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 421:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(487);
+      if (lookahead == 'l') ADVANCE(373);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 422:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(538);
+      if (lookahead == 'l') ADVANCE(370);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 423:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(299);
+      if (lookahead == 'l') ADVANCE(387);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 424:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(398);
+      if (lookahead == 'l') ADVANCE(416);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 425:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(474);
+      if (lookahead == 'l') ADVANCE(479);
+      if (lookahead == 'n') ADVANCE(325);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 426:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(377);
+      if (lookahead == 'm') ADVANCE(368);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 427:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(524);
+      if (lookahead == 'm') ADVANCE(485);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 428:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(394);
+      if (lookahead == 'm') ADVANCE(445);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 429:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(294);
+      if (lookahead == 'm') ADVANCE(371);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 430:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(559);
+      if (lookahead == 'm') ADVANCE(375);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 431:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(548);
-      if (lookahead == 'n') ADVANCE(372);
+      if (lookahead == 'm') ADVANCE(442);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 432:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(550);
+      if (lookahead == 'm') ADVANCE(381);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 433:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(385);
+      if (lookahead == 'm') ADVANCE(389);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 434:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(382);
+      if (lookahead == 'm') ADVANCE(388);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 435:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(399);
+      if (lookahead == 'm') ADVANCE(390);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 436:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(428);
+      if (lookahead == 'm') ADVANCE(489);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 437:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(491);
+      if (lookahead == 'm') ADVANCE(490);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 438:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(491);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 439:
+      ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(337);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -6825,472 +6875,263 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 438:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(380);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 439:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(497);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 440:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(457);
+      if (lookahead == 'n') ADVANCE(343);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 441:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(383);
+      if (lookahead == 'n') ADVANCE(189);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 442:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(387);
+      if (lookahead == 'n') ADVANCE(104);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 443:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(454);
+      if (lookahead == 'n') ADVANCE(291);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 444:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(393);
+      if (lookahead == 'n') ADVANCE(140);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 445:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(401);
+      if (lookahead == 'n') ADVANCE(107);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 446:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(400);
+      if (lookahead == 'n') ADVANCE(151);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 447:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(402);
+      if (lookahead == 'n') ADVANCE(153);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 448:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(501);
+      if (lookahead == 'n') ADVANCE(191);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 449:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(502);
+      if (lookahead == 'n') ADVANCE(352);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 450:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(503);
+      if (lookahead == 'n') ADVANCE(339);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 451:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(349);
+      if (lookahead == 'n') ADVANCE(369);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 452:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(355);
+      if (lookahead == 'n') ADVANCE(505);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 453:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(201);
+      if (lookahead == 'n') ADVANCE(367);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 454:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(116);
+      if (lookahead == 'n') ADVANCE(305);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 455:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(303);
+      if (lookahead == 'n') ADVANCE(507);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 456:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(152);
+      if (lookahead == 'n') ADVANCE(519);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 457:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(119);
+      if (lookahead == 'n') ADVANCE(508);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 458:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(163);
+      if (lookahead == 'n') ADVANCE(516);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 459:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(165);
+      if (lookahead == 'n') ADVANCE(306);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 460:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(203);
+      if (lookahead == 'n') ADVANCE(330);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 461:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(364);
+      if (lookahead == 'o') ADVANCE(301);
+      if (lookahead == 'r') ADVANCE(540);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 462:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(351);
+      if (lookahead == 'o') ADVANCE(289);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 463:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(381);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 464:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(517);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 465:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(379);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 466:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(317);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 467:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(519);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 468:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(531);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 469:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(520);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 470:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(528);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 471:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(318);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 472:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(342);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 473:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(313);
-      if (lookahead == 'r') ADVANCE(552);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 474:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(301);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 475:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(366);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 476:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(424);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 477:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(439);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 478:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(432);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 479:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(455);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 480:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(354);
       if (lookahead == '#' ||
@@ -7299,86 +7140,97 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 481:
+    case 464:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(464);
+      if (lookahead == 'o') ADVANCE(412);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 482:
+    case 465:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(429);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 483:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(510);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 484:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(471);
+      if (lookahead == 'o') ADVANCE(427);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 485:
+    case 466:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(466);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 486:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(458);
+      if (lookahead == 'o') ADVANCE(420);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
-    case 487:
+    case 467:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(456);
+      if (lookahead == 'o') ADVANCE(443);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 468:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(342);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 469:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(452);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 470:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(417);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 488:
+    case 471:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(498);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 472:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(459);
       if (lookahead == '#' ||
@@ -7387,1379 +7239,1453 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 473:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(454);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 474:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(446);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 475:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(444);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 476:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(447);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 477:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(455);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 478:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(457);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 479:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(347);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 480:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(436);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 481:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(437);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 482:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(438);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 483:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(313);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 484:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(486);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 485:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(537);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 486:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(418);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 487:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(317);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 488:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(500);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 489:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(467);
+      if (lookahead == 'p') ADVANCE(543);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 490:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(469);
+      if (lookahead == 'p') ADVANCE(544);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 491:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(359);
+      if (lookahead == 'p') ADVANCE(545);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 492:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(448);
+      if (lookahead == 'q') ADVANCE(542);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 493:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(449);
+      if (lookahead == 'q') ADVANCE(541);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 494:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(450);
+      if (lookahead == 'r') ADVANCE(321);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 495:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(325);
+      if (lookahead == 'r') ADVANCE(470);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 496:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(498);
+      if (lookahead == 'r') ADVANCE(144);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 497:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(549);
+      if (lookahead == 'r') ADVANCE(125);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 498:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(430);
+      if (lookahead == 'r') ADVANCE(509);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 499:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(329);
+      if (lookahead == 'r') ADVANCE(385);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 500:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(512);
+      if (lookahead == 'r') ADVANCE(384);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 501:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(555);
+      if (lookahead == 'r') ADVANCE(327);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 502:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(556);
+      if (lookahead == 'r') ADVANCE(329);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 503:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(557);
+      if (lookahead == 's') ADVANCE(87);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 504:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(554);
+      if (lookahead == 's') ADVANCE(111);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 505:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(553);
+      if (lookahead == 's') ADVANCE(93);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 506:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(333);
+      if (lookahead == 's') ADVANCE(90);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 507:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(482);
+      if (lookahead == 's') ADVANCE(147);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 508:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(156);
+      if (lookahead == 's') ADVANCE(149);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 509:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(137);
+      if (lookahead == 's') ADVANCE(154);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 510:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(521);
+      if (lookahead == 's') ADVANCE(511);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 511:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(397);
+      if (lookahead == 's') ADVANCE(471);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 512:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(396);
+      if (lookahead == 's') ADVANCE(391);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 513:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(339);
+      if (lookahead == 't') ADVANCE(320);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 514:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(341);
+      if (lookahead == 't') ADVANCE(401);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 515:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(99);
+      if (lookahead == 't') ADVANCE(142);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 516:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(123);
+      if (lookahead == 't') ADVANCE(123);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 517:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(105);
+      if (lookahead == 't') ADVANCE(397);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 518:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(102);
+      if (lookahead == 't') ADVANCE(323);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 519:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(159);
+      if (lookahead == 't') ADVANCE(300);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 520:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(161);
+      if (lookahead == 't') ADVANCE(522);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 521:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(166);
+      if (lookahead == 't') ADVANCE(316);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 522:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(523);
+      if (lookahead == 't') ADVANCE(377);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 523:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(483);
+      if (lookahead == 't') ADVANCE(380);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 524:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(403);
+      if (lookahead == 't') ADVANCE(326);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 525:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(332);
+      if (lookahead == 't') ADVANCE(403);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 526:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(413);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 527:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(154);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 528:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(135);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 529:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(409);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 527:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(404);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 528:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(405);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 529:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(406);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 530:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(335);
+      if (lookahead == 't') ADVANCE(407);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 531:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(312);
+      if (lookahead == 't') ADVANCE(408);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 532:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(534);
+      if (lookahead == 't') ADVANCE(333);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 533:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(328);
+      if (lookahead == 't') ADVANCE(334);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 534:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(389);
+      if (lookahead == 't') ADVANCE(335);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 535:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(392);
+      if (lookahead == 't') ADVANCE(336);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 536:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(338);
+      if (lookahead == 'u') ADVANCE(431);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 537:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(415);
+      if (lookahead == 'u') ADVANCE(532);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 538:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(421);
+      if (lookahead == 'u') ADVANCE(428);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 539:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(416);
+      if (lookahead == 'u') ADVANCE(422);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 540:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(417);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 541:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(418);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 542:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(419);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 543:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(420);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 544:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(345);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 545:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(346);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 546:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(347);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 547:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(348);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 548:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(443);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 549:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(544);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 550:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(440);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 551:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(434);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
-      END_STATE();
-    case 552:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(390);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 553:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'u') ADVANCE(378);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 541:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(366);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 542:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(372);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 543:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(533);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 544:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(534);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 545:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(535);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 546:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(138);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 547:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(137);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 548:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      END_STATE();
+    case 549:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 550:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(551);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 551:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      END_STATE();
+    case 552:
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(552);
+      END_STATE();
+    case 553:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '(') ADVANCE(131);
+      if (lookahead == 'f') ADVANCE(554);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 554:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(384);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '1') ADVANCE(555);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 555:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(545);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '6') ADVANCE(558);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 556:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(546);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(556);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(557);
+      if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(572);
       END_STATE();
     case 557:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(547);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          lookahead == '_') ADVANCE(572);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(557);
       END_STATE();
     case 558:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(150);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 559:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(149);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'a') ADVANCE(568);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 560:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(198);
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'd') ADVANCE(558);
       if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      if (lookahead == '#' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 561:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(200);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(560);
+      if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 562:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(563);
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(558);
       if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(562);
-      END_STATE();
-    case 563:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(563);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+      END_STATE();
+    case 563:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(565);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 564:
-      ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(564);
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'k') ADVANCE(563);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 565:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '(') ADVANCE(143);
-      if (lookahead == 'f') ADVANCE(566);
+      if (lookahead == 'n') ADVANCE(558);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 566:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '1') ADVANCE(567);
+      if (lookahead == 'o') ADVANCE(564);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 567:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '6') ADVANCE(570);
+      if (lookahead == 'p') ADVANCE(559);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 568:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(60);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(568);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(569);
+      if (lookahead == 'q') ADVANCE(570);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(584);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 569:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(60);
+      if (lookahead == 'r') ADVANCE(561);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(584);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(569);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 570:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(60);
+      if (lookahead == 'u') ADVANCE(562);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 571:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'a') ADVANCE(580);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(556);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 572:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'd') ADVANCE(570);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
       END_STATE();
     case 573:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(572);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(573);
       END_STATE();
     case 574:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(570);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+      ACCEPT_TOKEN(sym__reference);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(574);
       END_STATE();
     case 575:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(577);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(576);
+      if (lookahead == '/') ADVANCE(578);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(579);
       END_STATE();
     case 576:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'k') ADVANCE(575);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 577:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'n') ADVANCE(570);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 578:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'o') ADVANCE(576);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 579:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'p') ADVANCE(571);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 580:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'q') ADVANCE(582);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 581:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'r') ADVANCE(573);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 582:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'u') ADVANCE(574);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 583:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(568);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 584:
-      ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(584);
-      END_STATE();
-    case 585:
-      ACCEPT_TOKEN(sym__operand_name);
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(585);
-      END_STATE();
-    case 586:
-      ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(586);
-      END_STATE();
-    case 587:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(588);
-      if (lookahead == '/') ADVANCE(590);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != ' ' &&
-          lookahead != ',' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(591);
-      END_STATE();
-    case 588:
-      ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(589);
+      if (lookahead == '*') ADVANCE(577);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
-          lookahead == ',') ADVANCE(36);
+          lookahead == ',') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(588);
+          lookahead != 0x212a) ADVANCE(576);
       END_STATE();
-    case 589:
+    case 577:
       ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '/') ADVANCE(591);
+      if (lookahead == '/') ADVANCE(579);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(591);
+          lookahead != 0x212a) ADVANCE(579);
       END_STATE();
-    case 590:
+    case 578:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
-          lookahead == ',') ADVANCE(839);
+          lookahead == ',') ADVANCE(819);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(590);
+          lookahead != 0x212a) ADVANCE(578);
       END_STATE();
-    case 591:
+    case 579:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(591);
+          lookahead != 0x212a) ADVANCE(579);
+      END_STATE();
+    case 580:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(590);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 581:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(585);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 582:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(587);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 583:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'e') ADVANCE(589);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 584:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'e') ADVANCE(593);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 585:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'm') ADVANCE(584);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 586:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(591);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 587:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(592);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 588:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'o') ADVANCE(586);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 589:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'r') ADVANCE(126);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 590:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'r') ADVANCE(581);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      END_STATE();
+    case 591:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 's') ADVANCE(594);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
     case 592:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(602);
+      if (lookahead == 't') ADVANCE(124);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
     case 593:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(597);
+      if (lookahead == 't') ADVANCE(583);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
     case 594:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(599);
+      if (lookahead == 't') ADVANCE(582);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
     case 595:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(601);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
       END_STATE();
     case 596:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(605);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 597:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(596);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 598:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(603);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 599:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(604);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 600:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(598);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 601:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(138);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 602:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(593);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 603:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(606);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 604:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(136);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 605:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(595);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 606:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(594);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 607:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(607);
-      END_STATE();
-    case 608:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-') ADVANCE(754);
+      if (lookahead == '-') ADVANCE(742);
       if (lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 609:
+    case 597:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(645);
+      if (lookahead == '_') ADVANCE(633);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 610:
+    case 598:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(666);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 599:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(629);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 600:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(672);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 601:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(612);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 602:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(692);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 603:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(716);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 604:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(674);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 605:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(676);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 606:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '_') ADVANCE(678);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 607:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(720);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 608:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(636);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 609:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(637);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 610:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(638);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 611:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(641);
+      if (lookahead == 'a') ADVANCE(690);
+      if (lookahead == 'o') ADVANCE(704);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 612:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(684);
+      if (lookahead == 'a') ADVANCE(741);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 613:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(624);
+      if (lookahead == 'a') ADVANCE(133);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 614:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(704);
+      if (lookahead == 'a') ADVANCE(646);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 615:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(728);
+      if (lookahead == 'a') ADVANCE(684);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 616:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(686);
+      if (lookahead == 'a') ADVANCE(705);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 617:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(688);
+      if (lookahead == 'a') ADVANCE(761);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 618:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(690);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 619:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(732);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 620:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(648);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 621:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(649);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 622:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(650);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 623:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(702);
-      if (lookahead == 'o') ADVANCE(716);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 624:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(753);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 625:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(145);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 626:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(658);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 627:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(696);
       if (lookahead == '-' ||
@@ -8767,160 +8693,161 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 619:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(764);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 620:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(751);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 621:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(767);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 622:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(768);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 623:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(769);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 624:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(770);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 625:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(772);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 626:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(699);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 627:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(700);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 628:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(717);
+      if (lookahead == 'c') ADVANCE(667);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 629:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(773);
+      if (lookahead == 'c') ADVANCE(724);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 630:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(708);
+      if (lookahead == 'c') ADVANCE(617);
+      if (lookahead == 'e') ADVANCE(687);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 631:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(776);
+      if (lookahead == 'c') ADVANCE(759);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 632:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(763);
+      if (lookahead == 'c') ADVANCE(653);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 633:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(779);
+      if (lookahead == 'c') ADVANCE(736);
+      if (lookahead == 'l') ADVANCE(682);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 634:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(780);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 635:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(781);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 636:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(782);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 637:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(784);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 638:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(711);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 639:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(712);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 640:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(679);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 641:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(736);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 642:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(629);
-      if (lookahead == 'e') ADVANCE(699);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 643:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'c') ADVANCE(771);
       if (lookahead == '-' ||
@@ -8928,513 +8855,371 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 635:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(625);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 636:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(737);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 637:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(738);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 638:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(739);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 639:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(783);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 640:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(669);
+      if (lookahead == 't') ADVANCE(747);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 641:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(95);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 642:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(98);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 643:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(114);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 644:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(665);
+      if (lookahead == 'd') ADVANCE(112);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 645:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(748);
-      if (lookahead == 'l') ADVANCE(694);
+      if (lookahead == 'd') ADVANCE(597);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 646:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(783);
+      if (lookahead == 'd') ADVANCE(619);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 647:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(637);
+      if (lookahead == 'd') ADVANCE(659);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 648:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(749);
+      if (lookahead == 'd') ADVANCE(610);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 649:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(750);
+      if (lookahead == 'e') ADVANCE(762);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 650:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(751);
+      if (lookahead == 'e') ADVANCE(101);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 651:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(795);
+      if (lookahead == 'e') ADVANCE(102);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 652:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(681);
-      if (lookahead == 't') ADVANCE(759);
+      if (lookahead == 'e') ADVANCE(599);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 653:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(107);
+      if (lookahead == 'e') ADVANCE(756);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 654:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(110);
+      if (lookahead == 'e') ADVANCE(631);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 655:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(126);
+      if (lookahead == 'e') ADVANCE(748);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 656:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(124);
+      if (lookahead == 'e') ADVANCE(648);
+      if (lookahead == 's') ADVANCE(135);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 657:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(609);
+      if (lookahead == 'e') ADVANCE(647);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 658:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(631);
+      if (lookahead == 'e') ADVANCE(603);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 659:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(671);
+      if (lookahead == 'e') ADVANCE(632);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 660:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(622);
+      if (lookahead == 'e') ADVANCE(600);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 661:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(774);
+      if (lookahead == 'e') ADVANCE(602);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 662:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(113);
+      if (lookahead == 'e') ADVANCE(714);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 663:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(114);
+      if (lookahead == 'e') ADVANCE(604);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 664:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(611);
+      if (lookahead == 'e') ADVANCE(605);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 665:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(768);
+      if (lookahead == 'e') ADVANCE(608);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 666:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(643);
+      if (lookahead == 'f') ADVANCE(752);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 667:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(760);
+      if (lookahead == 'h') ADVANCE(609);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 668:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(660);
-      if (lookahead == 's') ADVANCE(147);
+      if (lookahead == 'i') ADVANCE(725);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 669:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(659);
+      if (lookahead == 'i') ADVANCE(760);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 670:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(615);
+      if (lookahead == 'i') ADVANCE(726);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 671:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(644);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 672:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(612);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 673:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(614);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 674:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(726);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 675:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(616);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 676:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(617);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 677:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(620);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 678:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'f') ADVANCE(764);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 679:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'h') ADVANCE(621);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 680:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(737);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 681:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(772);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 682:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(738);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 683:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(741);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 684:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(653);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 685:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(743);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 686:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(654);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 687:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(745);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 688:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(655);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 689:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(703);
-      if (lookahead == 'u') ADVANCE(730);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 690:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(656);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 691:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(705);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 692:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(746);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 693:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(727);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 694:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(729);
       if (lookahead == '-' ||
@@ -9442,229 +9227,330 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 672:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(641);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 673:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(731);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 674:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(642);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 675:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(733);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 676:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(643);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 677:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(691);
+      if (lookahead == 'u') ADVANCE(718);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 678:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(644);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 679:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(693);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(734);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(715);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 682:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(717);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 683:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(735);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 684:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(758);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 685:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(656);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 686:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(596);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 687:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(654);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 688:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(784);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 689:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(776);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 690:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 691:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(658);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 692:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(730);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 693:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(661);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 694:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(778);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 695:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(747);
+      if (lookahead == 'm') ADVANCE(740);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 696:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(770);
+      if (lookahead == 'm') ADVANCE(660);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 697:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(668);
+      if (lookahead == 'm') ADVANCE(709);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 698:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(608);
+      if (lookahead == 'm') ADVANCE(710);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 699:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(666);
+      if (lookahead == 'm') ADVANCE(663);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 700:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(796);
+      if (lookahead == 'm') ADVANCE(664);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 701:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(788);
+      if (lookahead == 'm') ADVANCE(744);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 702:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(697);
+      if (lookahead == 'm') ADVANCE(745);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 703:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(670);
+      if (lookahead == 'm') ADVANCE(746);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 704:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(742);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 705:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(673);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 706:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(790);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 707:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(752);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 708:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(672);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 709:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(721);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 710:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(722);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 711:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(675);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 712:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(676);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 713:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(756);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 714:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(757);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 715:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(758);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 716:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(652);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 717:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(640);
       if (lookahead == '-' ||
@@ -9672,59 +9558,99 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 718:
+    case 705:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(153);
+      if (lookahead == 'n') ADVANCE(628);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 719:
+    case 706:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(162);
+      if (lookahead == 'n') ADVANCE(141);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 720:
+    case 707:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(164);
+      if (lookahead == 'n') ADVANCE(150);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 721:
+    case 708:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(117);
+      if (lookahead == 'n') ADVANCE(152);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 722:
+    case 709:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(118);
+      if (lookahead == 'n') ADVANCE(105);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 723:
+    case 710:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(106);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 711:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(753);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 712:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(645);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 713:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(754);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 714:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(765);
       if (lookahead == '-' ||
@@ -9732,79 +9658,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 724:
+    case 715:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(657);
+      if (lookahead == 'n') ADVANCE(650);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 725:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(766);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 726:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(777);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 727:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(662);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 728:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(630);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 729:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(663);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 730:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(646);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 731:
+    case 716:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(618);
       if (lookahead == '-' ||
@@ -9812,171 +9678,91 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 732:
+    case 717:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(638);
+      if (lookahead == 'n') ADVANCE(651);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 733:
+    case 718:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(619);
+      if (lookahead == 'n') ADVANCE(634);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 734:
+    case 719:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(651);
-      if (lookahead == 'r') ADVANCE(628);
+      if (lookahead == 'n') ADVANCE(606);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 735:
+    case 720:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(613);
-      if (lookahead == 'r') ADVANCE(789);
+      if (lookahead == 'n') ADVANCE(626);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 736:
+    case 721:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(707);
+      if (lookahead == 'n') ADVANCE(607);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 737:
+    case 722:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(718);
+      if (lookahead == 'o') ADVANCE(639);
+      if (lookahead == 'r') ADVANCE(616);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 738:
+    case 723:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(719);
+      if (lookahead == 'o') ADVANCE(601);
+      if (lookahead == 'r') ADVANCE(777);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 739:
+    case 724:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(762);
+      if (lookahead == 'o') ADVANCE(695);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 740:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(698);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 741:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(720);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 742:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(647);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 743:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(723);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 744:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(701);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 745:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(725);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 746:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(733);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 747:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(731);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 748:
+    case 725:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'o') ADVANCE(706);
       if (lookahead == '-' ||
@@ -9984,9 +9770,79 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 749:
+    case 726:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(707);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 727:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(750);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 728:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(686);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 729:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(708);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 730:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(635);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 731:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(711);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 732:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(689);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 733:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'o') ADVANCE(713);
       if (lookahead == '-' ||
@@ -9994,229 +9850,379 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 734:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(721);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 735:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(719);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 736:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(694);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 737:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(701);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 738:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(702);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 739:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(703);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 740:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(779);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 741:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(743);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 742:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(749);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 743:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(688);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 744:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(780);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 745:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(781);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 746:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(782);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 747:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(728);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 748:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(145);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 749:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(657);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 750:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(714);
+      if (lookahead == 'r') ADVANCE(755);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 751:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(715);
+      if (lookahead == 'r') ADVANCE(662);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 752:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(791);
+      if (lookahead == 'r') ADVANCE(627);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 753:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(755);
+      if (lookahead == 's') ADVANCE(146);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 754:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(761);
+      if (lookahead == 's') ADVANCE(148);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 755:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(700);
+      if (lookahead == 's') ADVANCE(155);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 756:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(792);
+      if (lookahead == 's') ADVANCE(757);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 757:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(793);
+      if (lookahead == 's') ADVANCE(727);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 758:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(794);
+      if (lookahead == 's') ADVANCE(665);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 759:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(740);
+      if (lookahead == 't') ADVANCE(143);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 760:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(157);
+      if (lookahead == 't') ADVANCE(668);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 761:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(669);
+      if (lookahead == 't') ADVANCE(763);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 762:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(767);
+      if (lookahead == 't') ADVANCE(614);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 763:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(674);
+      if (lookahead == 't') ADVANCE(655);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 764:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(639);
+      if (lookahead == 't') ADVANCE(613);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 765:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(158);
+      if (lookahead == 't') ADVANCE(598);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 766:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(160);
+      if (lookahead == 't') ADVANCE(621);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 767:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(167);
+      if (lookahead == 't') ADVANCE(670);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 768:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(769);
+      if (lookahead == 't') ADVANCE(671);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 769:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(739);
+      if (lookahead == 't') ADVANCE(673);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 770:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(677);
+      if (lookahead == 't') ADVANCE(675);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 771:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(155);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 772:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(680);
       if (lookahead == '-' ||
@@ -10224,79 +10230,9 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
-    case 773:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(775);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 774:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(626);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 775:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(667);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 776:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(625);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 777:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(610);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 778:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(633);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 779:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(682);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 780:
+    case 772:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(683);
       if (lookahead == '-' ||
@@ -10304,190 +10240,150 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 773:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(622);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 774:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(623);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 775:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(624);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 776:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(697);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 777:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(652);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 778:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(698);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 779:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(766);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      END_STATE();
+    case 780:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(773);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 781:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(685);
+      if (lookahead == 'u') ADVANCE(774);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 782:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(687);
+      if (lookahead == 'u') ADVANCE(775);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 783:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(692);
+      if (lookahead == 'y') ADVANCE(139);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 784:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(695);
+      if (lookahead == 'y') ADVANCE(136);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 785:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(634);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
       END_STATE();
     case 786:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(635);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+      ACCEPT_TOKEN(sym_integer);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
       END_STATE();
     case 787:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(636);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '*') ADVANCE(788);
+      if (lookahead == '/') ADVANCE(791);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
       END_STATE();
     case 788:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(709);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 789:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(664);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 790:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(710);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 791:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(778);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 792:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(785);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 793:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(786);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 794:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(787);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 795:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'y') ADVANCE(151);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 796:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'y') ADVANCE(148);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 797:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(797);
-      END_STATE();
-    case 798:
-      ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
-      END_STATE();
-    case 799:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(800);
-      if (lookahead == '/') ADVANCE(803);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(804);
-      END_STATE();
-    case 800:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(801);
+      if (lookahead == '*') ADVANCE(789);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
@@ -10499,22 +10395,22 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
+          lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(800);
+          lookahead != 0x212a) ADVANCE(788);
       END_STATE();
-    case 801:
+    case 789:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(804);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(804);
+      if (lookahead == '/') ADVANCE(792);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
       END_STATE();
-    case 802:
+    case 790:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(173);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(804);
+      if (lookahead == '=') ADVANCE(161);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
       END_STATE();
-    case 803:
+    case 791:
       ACCEPT_TOKEN(sym_word);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
@@ -10528,366 +10424,294 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(839);
+          lookahead == '}') ADVANCE(819);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(803);
+          lookahead != 0x212a) ADVANCE(791);
       END_STATE();
-    case 804:
+    case 792:
       ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(804);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
       END_STATE();
-    case 805:
+    case 793:
       ACCEPT_TOKEN(sym_string);
       END_STATE();
-    case 806:
+    case 794:
       ACCEPT_TOKEN(sym__open_string);
-      if (lookahead == '\n') ADVANCE(57);
-      if (lookahead == '"') ADVANCE(805);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(793);
       if (lookahead == '\\') ADVANCE(2);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(806);
+          lookahead != 0x212a) ADVANCE(794);
+      END_STATE();
+    case 795:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(22);
+      if (lookahead == '*') ADVANCE(800);
+      if (lookahead == '<') ADVANCE(795);
+      if (lookahead == '[') ADVANCE(28);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(796);
+      END_STATE();
+    case 796:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(22);
+      if (lookahead == '*') ADVANCE(800);
+      if (lookahead == '<') ADVANCE(795);
+      if (lookahead == '[') ADVANCE(28);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(796);
+      END_STATE();
+    case 797:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(816);
+      if (lookahead == '<') ADVANCE(797);
+      if (lookahead == '[') ADVANCE(817);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(819);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(798);
+      END_STATE();
+    case 798:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(816);
+      if (lookahead == '<') ADVANCE(797);
+      if (lookahead == '[') ADVANCE(817);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(819);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(798);
+      END_STATE();
+    case 799:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '*') ADVANCE(796);
+      if (lookahead == '/') ADVANCE(798);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 800:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(801);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 801:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 802:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(801);
+      END_STATE();
+    case 803:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(804);
+      if (lookahead == '/') ADVANCE(818);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      END_STATE();
+    case 804:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(805);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(24);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(804);
+      END_STATE();
+    case 805:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(813);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      END_STATE();
+    case 806:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '=') ADVANCE(161);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
       END_STATE();
     case 807:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(4);
-      if (lookahead == '*') ADVANCE(812);
-      if (lookahead == '<') ADVANCE(807);
-      if (lookahead == '[') ADVANCE(6);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(808);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '>') ADVANCE(116);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
       END_STATE();
     case 808:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(4);
-      if (lookahead == '*') ADVANCE(812);
-      if (lookahead == '<') ADVANCE(807);
-      if (lookahead == '[') ADVANCE(6);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == '=' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(808);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
       END_STATE();
     case 809:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(833);
-      if (lookahead == '<') ADVANCE(809);
-      if (lookahead == '[') ADVANCE(837);
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(810);
+      if (lookahead == '/') ADVANCE(818);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(839);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(810);
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
       END_STATE();
     case 810:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(833);
-      if (lookahead == '<') ADVANCE(809);
-      if (lookahead == '[') ADVANCE(837);
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(811);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
+          lookahead == ' ') ADVANCE(27);
+      if (lookahead == '\n' ||
           lookahead == '"' ||
           lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == '=' ||
-          lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(839);
+          lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(810);
       END_STATE();
     case 811:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '*') ADVANCE(808);
-      if (lookahead == '/') ADVANCE(810);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '/') ADVANCE(813);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
       END_STATE();
     case 812:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '/') ADVANCE(813);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
       END_STATE();
     case 813:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(813);
+      ACCEPT_TOKEN(aux_sym_comment_token1);
       END_STATE();
     case 814:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(24);
-      if (lookahead == '<') ADVANCE(814);
-      if (lookahead == '[') ADVANCE(52);
-      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(813);
-      END_STATE();
-    case 815:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(816);
-      if (lookahead == '/') ADVANCE(838);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 816:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(817);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(34);
-      if (lookahead == '\n' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(816);
-      END_STATE();
-    case 817:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '/') ADVANCE(825);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 818:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '=') ADVANCE(173);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 819:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '>') ADVANCE(128);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(798);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 820:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(75);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(820);
-      END_STATE();
-    case 821:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '*') ADVANCE(822);
-      if (lookahead == '/') ADVANCE(838);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(76);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(824);
-      END_STATE();
-    case 822:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '*') ADVANCE(823);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(37);
-      if (lookahead == '\n' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(36);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(822);
-      END_STATE();
-    case 823:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '/') ADVANCE(825);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(76);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(824);
-      END_STATE();
-    case 824:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(76);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(824);
-      END_STATE();
-    case 825:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      END_STATE();
-    case 826:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '(') ADVANCE(26);
-      if (lookahead == ')') ADVANCE(813);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(24);
-      END_STATE();
-    case 827:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '(') ADVANCE(28);
-      if (lookahead == ')') ADVANCE(24);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(26);
-      END_STATE();
-    case 828:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '(') ADVANCE(33);
-      if (lookahead == ')') ADVANCE(26);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(28);
-      END_STATE();
-    case 829:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ')') ADVANCE(28);
+      if (lookahead == ')') ADVANCE(801);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
           lookahead != ')' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(33);
+          lookahead != 0x212a) ADVANCE(21);
       END_STATE();
-    case 830:
+    case 815:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == '[') ADVANCE(59);
-      if (lookahead == ']') ADVANCE(813);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(52);
-      END_STATE();
-    case 831:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ']') ADVANCE(52);
+      if (lookahead == ']') ADVANCE(801);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(59);
+          lookahead != 0x212a) ADVANCE(47);
       END_STATE();
-    case 832:
+    case 816:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(839);
-      if (lookahead == ')') ADVANCE(835);
+      if (lookahead == '(') ADVANCE(819);
+      if (lookahead == ')') ADVANCE(798);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(832);
+          lookahead != 0x212a) ADVANCE(816);
       END_STATE();
-    case 833:
+    case 817:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(834);
-      if (lookahead == ')') ADVANCE(810);
+      if (lookahead == '[') ADVANCE(819);
+      if (lookahead == ']') ADVANCE(798);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(833);
+          lookahead != 0x212a) ADVANCE(817);
       END_STATE();
-    case 834:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(835);
-      if (lookahead == ')') ADVANCE(833);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(834);
-      END_STATE();
-    case 835:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(832);
-      if (lookahead == ')') ADVANCE(834);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(835);
-      END_STATE();
-    case 836:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(839);
-      if (lookahead == ']') ADVANCE(837);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(836);
-      END_STATE();
-    case 837:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(836);
-      if (lookahead == ']') ADVANCE(810);
-      if (lookahead != 0 &&
-          lookahead != '\n' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(837);
-      END_STATE();
-    case 838:
+    case 818:
       ACCEPT_TOKEN(aux_sym_comment_token2);
       if (lookahead == '"' ||
           lookahead == '%' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(839);
+          lookahead == '}') ADVANCE(819);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(838);
+          lookahead == ' ') ADVANCE(818);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(838);
+          lookahead != 0x212a) ADVANCE(818);
       END_STATE();
-    case 839:
+    case 819:
       ACCEPT_TOKEN(aux_sym_comment_token2);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(839);
+          lookahead != 0x212a) ADVANCE(819);
       END_STATE();
     default:
       return false;
@@ -10896,596 +10720,596 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
 
 static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [0] = {.lex_state = 0},
-  [1] = {.lex_state = 89},
-  [2] = {.lex_state = 9},
-  [3] = {.lex_state = 9},
-  [4] = {.lex_state = 9},
-  [5] = {.lex_state = 9},
-  [6] = {.lex_state = 9},
-  [7] = {.lex_state = 9},
-  [8] = {.lex_state = 9},
-  [9] = {.lex_state = 9},
-  [10] = {.lex_state = 9},
-  [11] = {.lex_state = 9},
-  [12] = {.lex_state = 9},
-  [13] = {.lex_state = 9},
-  [14] = {.lex_state = 9},
-  [15] = {.lex_state = 9},
-  [16] = {.lex_state = 18},
-  [17] = {.lex_state = 18},
-  [18] = {.lex_state = 90},
-  [19] = {.lex_state = 90},
-  [20] = {.lex_state = 90},
-  [21] = {.lex_state = 84},
-  [22] = {.lex_state = 84},
-  [23] = {.lex_state = 88},
-  [24] = {.lex_state = 84},
-  [25] = {.lex_state = 88},
-  [26] = {.lex_state = 88},
-  [27] = {.lex_state = 85},
-  [28] = {.lex_state = 84},
-  [29] = {.lex_state = 13},
-  [30] = {.lex_state = 13},
-  [31] = {.lex_state = 88},
-  [32] = {.lex_state = 88},
-  [33] = {.lex_state = 88},
-  [34] = {.lex_state = 88},
-  [35] = {.lex_state = 85},
-  [36] = {.lex_state = 84},
-  [37] = {.lex_state = 13},
-  [38] = {.lex_state = 13},
-  [39] = {.lex_state = 88},
-  [40] = {.lex_state = 88},
-  [41] = {.lex_state = 88},
-  [42] = {.lex_state = 85},
-  [43] = {.lex_state = 84},
-  [44] = {.lex_state = 88},
-  [45] = {.lex_state = 88},
-  [46] = {.lex_state = 88},
-  [47] = {.lex_state = 88},
-  [48] = {.lex_state = 88},
-  [49] = {.lex_state = 88},
-  [50] = {.lex_state = 88},
-  [51] = {.lex_state = 88},
-  [52] = {.lex_state = 88},
-  [53] = {.lex_state = 88},
-  [54] = {.lex_state = 88},
-  [55] = {.lex_state = 13},
-  [56] = {.lex_state = 88},
-  [57] = {.lex_state = 13},
-  [58] = {.lex_state = 13},
-  [59] = {.lex_state = 88},
-  [60] = {.lex_state = 88},
-  [61] = {.lex_state = 13},
-  [62] = {.lex_state = 88},
-  [63] = {.lex_state = 88},
-  [64] = {.lex_state = 13},
-  [65] = {.lex_state = 13},
-  [66] = {.lex_state = 13},
-  [67] = {.lex_state = 13},
-  [68] = {.lex_state = 88},
-  [69] = {.lex_state = 85},
-  [70] = {.lex_state = 13},
-  [71] = {.lex_state = 13},
-  [72] = {.lex_state = 13},
-  [73] = {.lex_state = 13},
-  [74] = {.lex_state = 13},
-  [75] = {.lex_state = 85},
-  [76] = {.lex_state = 85},
-  [77] = {.lex_state = 13},
-  [78] = {.lex_state = 13},
-  [79] = {.lex_state = 13},
-  [80] = {.lex_state = 88},
-  [81] = {.lex_state = 13},
-  [82] = {.lex_state = 85},
-  [83] = {.lex_state = 85},
-  [84] = {.lex_state = 13},
-  [85] = {.lex_state = 85},
-  [86] = {.lex_state = 13},
-  [87] = {.lex_state = 85},
-  [88] = {.lex_state = 13},
-  [89] = {.lex_state = 13},
-  [90] = {.lex_state = 86},
-  [91] = {.lex_state = 90},
-  [92] = {.lex_state = 86},
-  [93] = {.lex_state = 86},
-  [94] = {.lex_state = 13},
-  [95] = {.lex_state = 13},
-  [96] = {.lex_state = 13},
-  [97] = {.lex_state = 13},
-  [98] = {.lex_state = 13},
-  [99] = {.lex_state = 13},
-  [100] = {.lex_state = 13},
-  [101] = {.lex_state = 13},
-  [102] = {.lex_state = 86},
-  [103] = {.lex_state = 90},
-  [104] = {.lex_state = 8},
-  [105] = {.lex_state = 86},
-  [106] = {.lex_state = 8},
-  [107] = {.lex_state = 90},
-  [108] = {.lex_state = 86},
-  [109] = {.lex_state = 86},
-  [110] = {.lex_state = 90},
-  [111] = {.lex_state = 86},
-  [112] = {.lex_state = 90},
-  [113] = {.lex_state = 90},
-  [114] = {.lex_state = 90},
-  [115] = {.lex_state = 8},
-  [116] = {.lex_state = 90},
-  [117] = {.lex_state = 90},
-  [118] = {.lex_state = 86},
-  [119] = {.lex_state = 86},
-  [120] = {.lex_state = 90},
-  [121] = {.lex_state = 86},
-  [122] = {.lex_state = 90},
-  [123] = {.lex_state = 8},
-  [124] = {.lex_state = 8},
-  [125] = {.lex_state = 13},
-  [126] = {.lex_state = 90},
-  [127] = {.lex_state = 90},
-  [128] = {.lex_state = 86},
-  [129] = {.lex_state = 86},
-  [130] = {.lex_state = 90},
-  [131] = {.lex_state = 86},
-  [132] = {.lex_state = 86},
-  [133] = {.lex_state = 8},
-  [134] = {.lex_state = 86},
-  [135] = {.lex_state = 40},
-  [136] = {.lex_state = 90},
-  [137] = {.lex_state = 90},
-  [138] = {.lex_state = 86},
-  [139] = {.lex_state = 90},
-  [140] = {.lex_state = 86},
-  [141] = {.lex_state = 86},
-  [142] = {.lex_state = 40},
-  [143] = {.lex_state = 90},
-  [144] = {.lex_state = 86},
-  [145] = {.lex_state = 88},
-  [146] = {.lex_state = 14},
-  [147] = {.lex_state = 40},
-  [148] = {.lex_state = 88},
-  [149] = {.lex_state = 88},
-  [150] = {.lex_state = 88},
-  [151] = {.lex_state = 86},
-  [152] = {.lex_state = 86},
-  [153] = {.lex_state = 86},
-  [154] = {.lex_state = 8},
-  [155] = {.lex_state = 90},
-  [156] = {.lex_state = 8},
-  [157] = {.lex_state = 8},
-  [158] = {.lex_state = 8},
-  [159] = {.lex_state = 90},
-  [160] = {.lex_state = 17},
-  [161] = {.lex_state = 14},
-  [162] = {.lex_state = 90},
-  [163] = {.lex_state = 90},
-  [164] = {.lex_state = 90},
-  [165] = {.lex_state = 90},
-  [166] = {.lex_state = 90},
-  [167] = {.lex_state = 90},
-  [168] = {.lex_state = 8},
-  [169] = {.lex_state = 8},
-  [170] = {.lex_state = 90},
-  [171] = {.lex_state = 90},
-  [172] = {.lex_state = 90},
-  [173] = {.lex_state = 8},
-  [174] = {.lex_state = 90},
-  [175] = {.lex_state = 90},
-  [176] = {.lex_state = 90},
-  [177] = {.lex_state = 90},
-  [178] = {.lex_state = 90},
-  [179] = {.lex_state = 90},
-  [180] = {.lex_state = 90},
-  [181] = {.lex_state = 40},
-  [182] = {.lex_state = 90},
-  [183] = {.lex_state = 90},
-  [184] = {.lex_state = 90},
-  [185] = {.lex_state = 7},
-  [186] = {.lex_state = 7},
-  [187] = {.lex_state = 89},
-  [188] = {.lex_state = 90},
-  [189] = {.lex_state = 17},
-  [190] = {.lex_state = 90},
-  [191] = {.lex_state = 89},
-  [192] = {.lex_state = 90},
-  [193] = {.lex_state = 40},
-  [194] = {.lex_state = 40},
-  [195] = {.lex_state = 40},
-  [196] = {.lex_state = 40},
-  [197] = {.lex_state = 40},
-  [198] = {.lex_state = 40},
-  [199] = {.lex_state = 90},
-  [200] = {.lex_state = 90},
-  [201] = {.lex_state = 89},
-  [202] = {.lex_state = 90},
-  [203] = {.lex_state = 90},
-  [204] = {.lex_state = 90},
-  [205] = {.lex_state = 90},
-  [206] = {.lex_state = 40},
-  [207] = {.lex_state = 11},
-  [208] = {.lex_state = 13},
-  [209] = {.lex_state = 89},
-  [210] = {.lex_state = 89},
-  [211] = {.lex_state = 11},
-  [212] = {.lex_state = 89},
-  [213] = {.lex_state = 89},
-  [214] = {.lex_state = 89},
-  [215] = {.lex_state = 29},
-  [216] = {.lex_state = 9},
-  [217] = {.lex_state = 13},
-  [218] = {.lex_state = 89},
-  [219] = {.lex_state = 89},
-  [220] = {.lex_state = 29},
-  [221] = {.lex_state = 29},
-  [222] = {.lex_state = 12},
-  [223] = {.lex_state = 29},
-  [224] = {.lex_state = 29},
-  [225] = {.lex_state = 10},
-  [226] = {.lex_state = 7},
-  [227] = {.lex_state = 16},
-  [228] = {.lex_state = 13},
-  [229] = {.lex_state = 10},
-  [230] = {.lex_state = 10},
-  [231] = {.lex_state = 13},
-  [232] = {.lex_state = 41},
-  [233] = {.lex_state = 41},
-  [234] = {.lex_state = 29},
-  [235] = {.lex_state = 7},
-  [236] = {.lex_state = 13},
-  [237] = {.lex_state = 7},
-  [238] = {.lex_state = 12},
-  [239] = {.lex_state = 16},
-  [240] = {.lex_state = 16},
-  [241] = {.lex_state = 29},
-  [242] = {.lex_state = 16},
-  [243] = {.lex_state = 16},
-  [244] = {.lex_state = 13},
-  [245] = {.lex_state = 12},
-  [246] = {.lex_state = 41},
-  [247] = {.lex_state = 16},
-  [248] = {.lex_state = 16},
-  [249] = {.lex_state = 29},
-  [250] = {.lex_state = 29},
-  [251] = {.lex_state = 13},
-  [252] = {.lex_state = 16},
-  [253] = {.lex_state = 16},
-  [254] = {.lex_state = 13},
-  [255] = {.lex_state = 13},
-  [256] = {.lex_state = 29},
-  [257] = {.lex_state = 29},
-  [258] = {.lex_state = 13},
-  [259] = {.lex_state = 7},
-  [260] = {.lex_state = 29},
-  [261] = {.lex_state = 8},
-  [262] = {.lex_state = 89},
-  [263] = {.lex_state = 89},
-  [264] = {.lex_state = 29},
-  [265] = {.lex_state = 29},
-  [266] = {.lex_state = 29},
-  [267] = {.lex_state = 10},
-  [268] = {.lex_state = 8},
-  [269] = {.lex_state = 8},
-  [270] = {.lex_state = 29},
-  [271] = {.lex_state = 89},
-  [272] = {.lex_state = 42},
-  [273] = {.lex_state = 29},
-  [274] = {.lex_state = 8},
-  [275] = {.lex_state = 8},
-  [276] = {.lex_state = 29},
-  [277] = {.lex_state = 8},
-  [278] = {.lex_state = 89},
-  [279] = {.lex_state = 29},
-  [280] = {.lex_state = 29},
-  [281] = {.lex_state = 29},
-  [282] = {.lex_state = 29},
-  [283] = {.lex_state = 29},
-  [284] = {.lex_state = 41},
-  [285] = {.lex_state = 10},
-  [286] = {.lex_state = 15},
-  [287] = {.lex_state = 89},
-  [288] = {.lex_state = 89},
-  [289] = {.lex_state = 89},
-  [290] = {.lex_state = 89},
-  [291] = {.lex_state = 10},
-  [292] = {.lex_state = 89},
-  [293] = {.lex_state = 15},
-  [294] = {.lex_state = 10},
-  [295] = {.lex_state = 10},
-  [296] = {.lex_state = 10},
-  [297] = {.lex_state = 89},
-  [298] = {.lex_state = 41},
-  [299] = {.lex_state = 41},
-  [300] = {.lex_state = 89},
-  [301] = {.lex_state = 43},
-  [302] = {.lex_state = 43},
-  [303] = {.lex_state = 43},
-  [304] = {.lex_state = 89},
-  [305] = {.lex_state = 89},
-  [306] = {.lex_state = 41},
-  [307] = {.lex_state = 10},
-  [308] = {.lex_state = 89},
-  [309] = {.lex_state = 89},
-  [310] = {.lex_state = 89},
-  [311] = {.lex_state = 89},
-  [312] = {.lex_state = 89},
-  [313] = {.lex_state = 85},
-  [314] = {.lex_state = 85},
-  [315] = {.lex_state = 89},
-  [316] = {.lex_state = 89},
-  [317] = {.lex_state = 89},
-  [318] = {.lex_state = 89},
-  [319] = {.lex_state = 89},
-  [320] = {.lex_state = 9},
-  [321] = {.lex_state = 9},
-  [322] = {.lex_state = 89},
-  [323] = {.lex_state = 89},
-  [324] = {.lex_state = 89},
-  [325] = {.lex_state = 89},
-  [326] = {.lex_state = 85},
-  [327] = {.lex_state = 89},
-  [328] = {.lex_state = 89},
-  [329] = {.lex_state = 89},
-  [330] = {.lex_state = 89},
-  [331] = {.lex_state = 29},
-  [332] = {.lex_state = 89},
-  [333] = {.lex_state = 89},
-  [334] = {.lex_state = 89},
-  [335] = {.lex_state = 89},
-  [336] = {.lex_state = 89},
-  [337] = {.lex_state = 89},
-  [338] = {.lex_state = 89},
-  [339] = {.lex_state = 89},
+  [1] = {.lex_state = 77},
+  [2] = {.lex_state = 5},
+  [3] = {.lex_state = 5},
+  [4] = {.lex_state = 5},
+  [5] = {.lex_state = 5},
+  [6] = {.lex_state = 5},
+  [7] = {.lex_state = 5},
+  [8] = {.lex_state = 5},
+  [9] = {.lex_state = 5},
+  [10] = {.lex_state = 5},
+  [11] = {.lex_state = 5},
+  [12] = {.lex_state = 5},
+  [13] = {.lex_state = 5},
+  [14] = {.lex_state = 5},
+  [15] = {.lex_state = 5},
+  [16] = {.lex_state = 14},
+  [17] = {.lex_state = 14},
+  [18] = {.lex_state = 78},
+  [19] = {.lex_state = 78},
+  [20] = {.lex_state = 78},
+  [21] = {.lex_state = 72},
+  [22] = {.lex_state = 72},
+  [23] = {.lex_state = 76},
+  [24] = {.lex_state = 72},
+  [25] = {.lex_state = 76},
+  [26] = {.lex_state = 76},
+  [27] = {.lex_state = 73},
+  [28] = {.lex_state = 72},
+  [29] = {.lex_state = 9},
+  [30] = {.lex_state = 9},
+  [31] = {.lex_state = 76},
+  [32] = {.lex_state = 76},
+  [33] = {.lex_state = 76},
+  [34] = {.lex_state = 76},
+  [35] = {.lex_state = 73},
+  [36] = {.lex_state = 72},
+  [37] = {.lex_state = 9},
+  [38] = {.lex_state = 9},
+  [39] = {.lex_state = 76},
+  [40] = {.lex_state = 76},
+  [41] = {.lex_state = 76},
+  [42] = {.lex_state = 73},
+  [43] = {.lex_state = 72},
+  [44] = {.lex_state = 76},
+  [45] = {.lex_state = 76},
+  [46] = {.lex_state = 76},
+  [47] = {.lex_state = 76},
+  [48] = {.lex_state = 76},
+  [49] = {.lex_state = 76},
+  [50] = {.lex_state = 76},
+  [51] = {.lex_state = 76},
+  [52] = {.lex_state = 76},
+  [53] = {.lex_state = 76},
+  [54] = {.lex_state = 76},
+  [55] = {.lex_state = 9},
+  [56] = {.lex_state = 76},
+  [57] = {.lex_state = 9},
+  [58] = {.lex_state = 9},
+  [59] = {.lex_state = 76},
+  [60] = {.lex_state = 76},
+  [61] = {.lex_state = 9},
+  [62] = {.lex_state = 76},
+  [63] = {.lex_state = 76},
+  [64] = {.lex_state = 9},
+  [65] = {.lex_state = 9},
+  [66] = {.lex_state = 9},
+  [67] = {.lex_state = 9},
+  [68] = {.lex_state = 76},
+  [69] = {.lex_state = 73},
+  [70] = {.lex_state = 9},
+  [71] = {.lex_state = 9},
+  [72] = {.lex_state = 9},
+  [73] = {.lex_state = 9},
+  [74] = {.lex_state = 9},
+  [75] = {.lex_state = 73},
+  [76] = {.lex_state = 73},
+  [77] = {.lex_state = 9},
+  [78] = {.lex_state = 9},
+  [79] = {.lex_state = 9},
+  [80] = {.lex_state = 76},
+  [81] = {.lex_state = 9},
+  [82] = {.lex_state = 73},
+  [83] = {.lex_state = 73},
+  [84] = {.lex_state = 9},
+  [85] = {.lex_state = 73},
+  [86] = {.lex_state = 9},
+  [87] = {.lex_state = 73},
+  [88] = {.lex_state = 9},
+  [89] = {.lex_state = 9},
+  [90] = {.lex_state = 74},
+  [91] = {.lex_state = 78},
+  [92] = {.lex_state = 74},
+  [93] = {.lex_state = 74},
+  [94] = {.lex_state = 9},
+  [95] = {.lex_state = 9},
+  [96] = {.lex_state = 9},
+  [97] = {.lex_state = 9},
+  [98] = {.lex_state = 9},
+  [99] = {.lex_state = 9},
+  [100] = {.lex_state = 9},
+  [101] = {.lex_state = 9},
+  [102] = {.lex_state = 74},
+  [103] = {.lex_state = 78},
+  [104] = {.lex_state = 4},
+  [105] = {.lex_state = 74},
+  [106] = {.lex_state = 4},
+  [107] = {.lex_state = 78},
+  [108] = {.lex_state = 74},
+  [109] = {.lex_state = 74},
+  [110] = {.lex_state = 78},
+  [111] = {.lex_state = 74},
+  [112] = {.lex_state = 78},
+  [113] = {.lex_state = 78},
+  [114] = {.lex_state = 78},
+  [115] = {.lex_state = 4},
+  [116] = {.lex_state = 78},
+  [117] = {.lex_state = 78},
+  [118] = {.lex_state = 74},
+  [119] = {.lex_state = 74},
+  [120] = {.lex_state = 78},
+  [121] = {.lex_state = 74},
+  [122] = {.lex_state = 78},
+  [123] = {.lex_state = 4},
+  [124] = {.lex_state = 4},
+  [125] = {.lex_state = 9},
+  [126] = {.lex_state = 78},
+  [127] = {.lex_state = 78},
+  [128] = {.lex_state = 74},
+  [129] = {.lex_state = 74},
+  [130] = {.lex_state = 78},
+  [131] = {.lex_state = 74},
+  [132] = {.lex_state = 74},
+  [133] = {.lex_state = 4},
+  [134] = {.lex_state = 74},
+  [135] = {.lex_state = 30},
+  [136] = {.lex_state = 78},
+  [137] = {.lex_state = 78},
+  [138] = {.lex_state = 74},
+  [139] = {.lex_state = 78},
+  [140] = {.lex_state = 74},
+  [141] = {.lex_state = 74},
+  [142] = {.lex_state = 30},
+  [143] = {.lex_state = 78},
+  [144] = {.lex_state = 74},
+  [145] = {.lex_state = 76},
+  [146] = {.lex_state = 10},
+  [147] = {.lex_state = 30},
+  [148] = {.lex_state = 76},
+  [149] = {.lex_state = 76},
+  [150] = {.lex_state = 76},
+  [151] = {.lex_state = 74},
+  [152] = {.lex_state = 74},
+  [153] = {.lex_state = 74},
+  [154] = {.lex_state = 4},
+  [155] = {.lex_state = 78},
+  [156] = {.lex_state = 4},
+  [157] = {.lex_state = 4},
+  [158] = {.lex_state = 4},
+  [159] = {.lex_state = 78},
+  [160] = {.lex_state = 13},
+  [161] = {.lex_state = 10},
+  [162] = {.lex_state = 78},
+  [163] = {.lex_state = 78},
+  [164] = {.lex_state = 78},
+  [165] = {.lex_state = 78},
+  [166] = {.lex_state = 78},
+  [167] = {.lex_state = 78},
+  [168] = {.lex_state = 4},
+  [169] = {.lex_state = 4},
+  [170] = {.lex_state = 78},
+  [171] = {.lex_state = 78},
+  [172] = {.lex_state = 78},
+  [173] = {.lex_state = 4},
+  [174] = {.lex_state = 78},
+  [175] = {.lex_state = 78},
+  [176] = {.lex_state = 78},
+  [177] = {.lex_state = 78},
+  [178] = {.lex_state = 78},
+  [179] = {.lex_state = 78},
+  [180] = {.lex_state = 78},
+  [181] = {.lex_state = 30},
+  [182] = {.lex_state = 78},
+  [183] = {.lex_state = 78},
+  [184] = {.lex_state = 78},
+  [185] = {.lex_state = 3},
+  [186] = {.lex_state = 3},
+  [187] = {.lex_state = 77},
+  [188] = {.lex_state = 78},
+  [189] = {.lex_state = 13},
+  [190] = {.lex_state = 78},
+  [191] = {.lex_state = 77},
+  [192] = {.lex_state = 78},
+  [193] = {.lex_state = 30},
+  [194] = {.lex_state = 30},
+  [195] = {.lex_state = 30},
+  [196] = {.lex_state = 30},
+  [197] = {.lex_state = 30},
+  [198] = {.lex_state = 30},
+  [199] = {.lex_state = 78},
+  [200] = {.lex_state = 78},
+  [201] = {.lex_state = 77},
+  [202] = {.lex_state = 78},
+  [203] = {.lex_state = 78},
+  [204] = {.lex_state = 78},
+  [205] = {.lex_state = 78},
+  [206] = {.lex_state = 30},
+  [207] = {.lex_state = 7},
+  [208] = {.lex_state = 9},
+  [209] = {.lex_state = 77},
+  [210] = {.lex_state = 77},
+  [211] = {.lex_state = 7},
+  [212] = {.lex_state = 77},
+  [213] = {.lex_state = 77},
+  [214] = {.lex_state = 77},
+  [215] = {.lex_state = 19},
+  [216] = {.lex_state = 5},
+  [217] = {.lex_state = 9},
+  [218] = {.lex_state = 77},
+  [219] = {.lex_state = 77},
+  [220] = {.lex_state = 19},
+  [221] = {.lex_state = 19},
+  [222] = {.lex_state = 8},
+  [223] = {.lex_state = 19},
+  [224] = {.lex_state = 19},
+  [225] = {.lex_state = 6},
+  [226] = {.lex_state = 3},
+  [227] = {.lex_state = 12},
+  [228] = {.lex_state = 9},
+  [229] = {.lex_state = 6},
+  [230] = {.lex_state = 6},
+  [231] = {.lex_state = 9},
+  [232] = {.lex_state = 31},
+  [233] = {.lex_state = 31},
+  [234] = {.lex_state = 19},
+  [235] = {.lex_state = 3},
+  [236] = {.lex_state = 9},
+  [237] = {.lex_state = 3},
+  [238] = {.lex_state = 8},
+  [239] = {.lex_state = 12},
+  [240] = {.lex_state = 12},
+  [241] = {.lex_state = 19},
+  [242] = {.lex_state = 12},
+  [243] = {.lex_state = 12},
+  [244] = {.lex_state = 9},
+  [245] = {.lex_state = 8},
+  [246] = {.lex_state = 31},
+  [247] = {.lex_state = 12},
+  [248] = {.lex_state = 12},
+  [249] = {.lex_state = 19},
+  [250] = {.lex_state = 19},
+  [251] = {.lex_state = 9},
+  [252] = {.lex_state = 12},
+  [253] = {.lex_state = 12},
+  [254] = {.lex_state = 9},
+  [255] = {.lex_state = 9},
+  [256] = {.lex_state = 19},
+  [257] = {.lex_state = 19},
+  [258] = {.lex_state = 9},
+  [259] = {.lex_state = 3},
+  [260] = {.lex_state = 19},
+  [261] = {.lex_state = 4},
+  [262] = {.lex_state = 77},
+  [263] = {.lex_state = 77},
+  [264] = {.lex_state = 19},
+  [265] = {.lex_state = 19},
+  [266] = {.lex_state = 19},
+  [267] = {.lex_state = 6},
+  [268] = {.lex_state = 4},
+  [269] = {.lex_state = 4},
+  [270] = {.lex_state = 19},
+  [271] = {.lex_state = 77},
+  [272] = {.lex_state = 32},
+  [273] = {.lex_state = 19},
+  [274] = {.lex_state = 4},
+  [275] = {.lex_state = 4},
+  [276] = {.lex_state = 19},
+  [277] = {.lex_state = 4},
+  [278] = {.lex_state = 77},
+  [279] = {.lex_state = 19},
+  [280] = {.lex_state = 19},
+  [281] = {.lex_state = 19},
+  [282] = {.lex_state = 19},
+  [283] = {.lex_state = 19},
+  [284] = {.lex_state = 31},
+  [285] = {.lex_state = 6},
+  [286] = {.lex_state = 11},
+  [287] = {.lex_state = 77},
+  [288] = {.lex_state = 77},
+  [289] = {.lex_state = 77},
+  [290] = {.lex_state = 77},
+  [291] = {.lex_state = 6},
+  [292] = {.lex_state = 77},
+  [293] = {.lex_state = 11},
+  [294] = {.lex_state = 6},
+  [295] = {.lex_state = 6},
+  [296] = {.lex_state = 6},
+  [297] = {.lex_state = 77},
+  [298] = {.lex_state = 31},
+  [299] = {.lex_state = 31},
+  [300] = {.lex_state = 77},
+  [301] = {.lex_state = 33},
+  [302] = {.lex_state = 33},
+  [303] = {.lex_state = 33},
+  [304] = {.lex_state = 77},
+  [305] = {.lex_state = 77},
+  [306] = {.lex_state = 31},
+  [307] = {.lex_state = 6},
+  [308] = {.lex_state = 77},
+  [309] = {.lex_state = 77},
+  [310] = {.lex_state = 77},
+  [311] = {.lex_state = 77},
+  [312] = {.lex_state = 77},
+  [313] = {.lex_state = 73},
+  [314] = {.lex_state = 73},
+  [315] = {.lex_state = 77},
+  [316] = {.lex_state = 77},
+  [317] = {.lex_state = 77},
+  [318] = {.lex_state = 77},
+  [319] = {.lex_state = 77},
+  [320] = {.lex_state = 5},
+  [321] = {.lex_state = 5},
+  [322] = {.lex_state = 77},
+  [323] = {.lex_state = 77},
+  [324] = {.lex_state = 77},
+  [325] = {.lex_state = 77},
+  [326] = {.lex_state = 73},
+  [327] = {.lex_state = 77},
+  [328] = {.lex_state = 77},
+  [329] = {.lex_state = 77},
+  [330] = {.lex_state = 77},
+  [331] = {.lex_state = 19},
+  [332] = {.lex_state = 77},
+  [333] = {.lex_state = 77},
+  [334] = {.lex_state = 77},
+  [335] = {.lex_state = 77},
+  [336] = {.lex_state = 77},
+  [337] = {.lex_state = 77},
+  [338] = {.lex_state = 77},
+  [339] = {.lex_state = 77},
   [340] = {.lex_state = 0},
-  [341] = {.lex_state = 89},
-  [342] = {.lex_state = 89},
-  [343] = {.lex_state = 89},
-  [344] = {.lex_state = 29},
-  [345] = {.lex_state = 16},
-  [346] = {.lex_state = 85},
-  [347] = {.lex_state = 89},
-  [348] = {.lex_state = 89},
-  [349] = {.lex_state = 89},
-  [350] = {.lex_state = 89},
-  [351] = {.lex_state = 15},
-  [352] = {.lex_state = 9},
-  [353] = {.lex_state = 89},
-  [354] = {.lex_state = 89},
-  [355] = {.lex_state = 15},
-  [356] = {.lex_state = 89},
-  [357] = {.lex_state = 89},
-  [358] = {.lex_state = 89},
-  [359] = {.lex_state = 89},
-  [360] = {.lex_state = 85},
-  [361] = {.lex_state = 16},
-  [362] = {.lex_state = 29},
-  [363] = {.lex_state = 29},
-  [364] = {.lex_state = 89},
-  [365] = {.lex_state = 89},
-  [366] = {.lex_state = 89},
-  [367] = {.lex_state = 89},
-  [368] = {.lex_state = 89},
-  [369] = {.lex_state = 9},
-  [370] = {.lex_state = 89},
-  [371] = {.lex_state = 9},
-  [372] = {.lex_state = 89},
-  [373] = {.lex_state = 89},
-  [374] = {.lex_state = 9},
-  [375] = {.lex_state = 89},
-  [376] = {.lex_state = 89},
-  [377] = {.lex_state = 89},
-  [378] = {.lex_state = 89},
-  [379] = {.lex_state = 89},
-  [380] = {.lex_state = 89},
-  [381] = {.lex_state = 89},
-  [382] = {.lex_state = 89},
-  [383] = {.lex_state = 9},
-  [384] = {.lex_state = 89},
-  [385] = {.lex_state = 9},
-  [386] = {.lex_state = 89},
-  [387] = {.lex_state = 9},
-  [388] = {.lex_state = 89},
-  [389] = {.lex_state = 9},
-  [390] = {.lex_state = 89},
-  [391] = {.lex_state = 9},
-  [392] = {.lex_state = 89},
-  [393] = {.lex_state = 85},
-  [394] = {.lex_state = 89},
-  [395] = {.lex_state = 15},
-  [396] = {.lex_state = 89},
-  [397] = {.lex_state = 89},
-  [398] = {.lex_state = 89},
-  [399] = {.lex_state = 89},
-  [400] = {.lex_state = 85},
-  [401] = {.lex_state = 89},
-  [402] = {.lex_state = 89},
-  [403] = {.lex_state = 43},
-  [404] = {.lex_state = 89},
-  [405] = {.lex_state = 89},
-  [406] = {.lex_state = 89},
-  [407] = {.lex_state = 43},
+  [341] = {.lex_state = 77},
+  [342] = {.lex_state = 77},
+  [343] = {.lex_state = 77},
+  [344] = {.lex_state = 19},
+  [345] = {.lex_state = 12},
+  [346] = {.lex_state = 73},
+  [347] = {.lex_state = 77},
+  [348] = {.lex_state = 77},
+  [349] = {.lex_state = 77},
+  [350] = {.lex_state = 77},
+  [351] = {.lex_state = 11},
+  [352] = {.lex_state = 5},
+  [353] = {.lex_state = 77},
+  [354] = {.lex_state = 77},
+  [355] = {.lex_state = 11},
+  [356] = {.lex_state = 77},
+  [357] = {.lex_state = 77},
+  [358] = {.lex_state = 77},
+  [359] = {.lex_state = 77},
+  [360] = {.lex_state = 73},
+  [361] = {.lex_state = 12},
+  [362] = {.lex_state = 19},
+  [363] = {.lex_state = 19},
+  [364] = {.lex_state = 77},
+  [365] = {.lex_state = 77},
+  [366] = {.lex_state = 77},
+  [367] = {.lex_state = 77},
+  [368] = {.lex_state = 77},
+  [369] = {.lex_state = 5},
+  [370] = {.lex_state = 77},
+  [371] = {.lex_state = 5},
+  [372] = {.lex_state = 77},
+  [373] = {.lex_state = 77},
+  [374] = {.lex_state = 5},
+  [375] = {.lex_state = 77},
+  [376] = {.lex_state = 77},
+  [377] = {.lex_state = 77},
+  [378] = {.lex_state = 77},
+  [379] = {.lex_state = 77},
+  [380] = {.lex_state = 77},
+  [381] = {.lex_state = 77},
+  [382] = {.lex_state = 77},
+  [383] = {.lex_state = 5},
+  [384] = {.lex_state = 77},
+  [385] = {.lex_state = 5},
+  [386] = {.lex_state = 77},
+  [387] = {.lex_state = 5},
+  [388] = {.lex_state = 77},
+  [389] = {.lex_state = 5},
+  [390] = {.lex_state = 77},
+  [391] = {.lex_state = 5},
+  [392] = {.lex_state = 77},
+  [393] = {.lex_state = 73},
+  [394] = {.lex_state = 77},
+  [395] = {.lex_state = 11},
+  [396] = {.lex_state = 77},
+  [397] = {.lex_state = 77},
+  [398] = {.lex_state = 77},
+  [399] = {.lex_state = 77},
+  [400] = {.lex_state = 73},
+  [401] = {.lex_state = 77},
+  [402] = {.lex_state = 77},
+  [403] = {.lex_state = 33},
+  [404] = {.lex_state = 77},
+  [405] = {.lex_state = 77},
+  [406] = {.lex_state = 77},
+  [407] = {.lex_state = 33},
   [408] = {.lex_state = 0},
-  [409] = {.lex_state = 85},
-  [410] = {.lex_state = 85},
-  [411] = {.lex_state = 85},
-  [412] = {.lex_state = 85},
-  [413] = {.lex_state = 89},
-  [414] = {.lex_state = 89},
+  [409] = {.lex_state = 73},
+  [410] = {.lex_state = 73},
+  [411] = {.lex_state = 73},
+  [412] = {.lex_state = 73},
+  [413] = {.lex_state = 77},
+  [414] = {.lex_state = 77},
   [415] = {.lex_state = 0},
-  [416] = {.lex_state = 85},
-  [417] = {.lex_state = 85},
-  [418] = {.lex_state = 85},
-  [419] = {.lex_state = 85},
-  [420] = {.lex_state = 89},
+  [416] = {.lex_state = 73},
+  [417] = {.lex_state = 73},
+  [418] = {.lex_state = 73},
+  [419] = {.lex_state = 73},
+  [420] = {.lex_state = 77},
   [421] = {.lex_state = 0},
-  [422] = {.lex_state = 89},
-  [423] = {.lex_state = 89},
-  [424] = {.lex_state = 85},
-  [425] = {.lex_state = 89},
-  [426] = {.lex_state = 89},
-  [427] = {.lex_state = 85},
-  [428] = {.lex_state = 89},
-  [429] = {.lex_state = 89},
-  [430] = {.lex_state = 15},
-  [431] = {.lex_state = 85},
-  [432] = {.lex_state = 15},
-  [433] = {.lex_state = 15},
-  [434] = {.lex_state = 15},
-  [435] = {.lex_state = 89},
-  [436] = {.lex_state = 43},
-  [437] = {.lex_state = 89},
-  [438] = {.lex_state = 43},
-  [439] = {.lex_state = 89},
-  [440] = {.lex_state = 89},
-  [441] = {.lex_state = 89},
-  [442] = {.lex_state = 89},
-  [443] = {.lex_state = 89},
-  [444] = {.lex_state = 89},
-  [445] = {.lex_state = 89},
-  [446] = {.lex_state = 89},
-  [447] = {.lex_state = 15},
-  [448] = {.lex_state = 89},
-  [449] = {.lex_state = 89},
-  [450] = {.lex_state = 89},
-  [451] = {.lex_state = 85},
-  [452] = {.lex_state = 85},
-  [453] = {.lex_state = 89},
-  [454] = {.lex_state = 89},
-  [455] = {.lex_state = 89},
-  [456] = {.lex_state = 89},
-  [457] = {.lex_state = 89},
-  [458] = {.lex_state = 89},
-  [459] = {.lex_state = 89},
-  [460] = {.lex_state = 89},
+  [422] = {.lex_state = 77},
+  [423] = {.lex_state = 77},
+  [424] = {.lex_state = 73},
+  [425] = {.lex_state = 77},
+  [426] = {.lex_state = 77},
+  [427] = {.lex_state = 73},
+  [428] = {.lex_state = 77},
+  [429] = {.lex_state = 77},
+  [430] = {.lex_state = 11},
+  [431] = {.lex_state = 73},
+  [432] = {.lex_state = 11},
+  [433] = {.lex_state = 11},
+  [434] = {.lex_state = 11},
+  [435] = {.lex_state = 77},
+  [436] = {.lex_state = 33},
+  [437] = {.lex_state = 77},
+  [438] = {.lex_state = 33},
+  [439] = {.lex_state = 77},
+  [440] = {.lex_state = 77},
+  [441] = {.lex_state = 77},
+  [442] = {.lex_state = 77},
+  [443] = {.lex_state = 77},
+  [444] = {.lex_state = 77},
+  [445] = {.lex_state = 77},
+  [446] = {.lex_state = 77},
+  [447] = {.lex_state = 11},
+  [448] = {.lex_state = 77},
+  [449] = {.lex_state = 77},
+  [450] = {.lex_state = 77},
+  [451] = {.lex_state = 73},
+  [452] = {.lex_state = 73},
+  [453] = {.lex_state = 77},
+  [454] = {.lex_state = 77},
+  [455] = {.lex_state = 77},
+  [456] = {.lex_state = 77},
+  [457] = {.lex_state = 77},
+  [458] = {.lex_state = 77},
+  [459] = {.lex_state = 77},
+  [460] = {.lex_state = 77},
   [461] = {.lex_state = 0},
-  [462] = {.lex_state = 89},
-  [463] = {.lex_state = 89},
+  [462] = {.lex_state = 77},
+  [463] = {.lex_state = 77},
   [464] = {.lex_state = 0},
-  [465] = {.lex_state = 15},
-  [466] = {.lex_state = 89},
-  [467] = {.lex_state = 17},
-  [468] = {.lex_state = 89},
-  [469] = {.lex_state = 89},
+  [465] = {.lex_state = 11},
+  [466] = {.lex_state = 77},
+  [467] = {.lex_state = 13},
+  [468] = {.lex_state = 77},
+  [469] = {.lex_state = 77},
   [470] = {.lex_state = 0},
-  [471] = {.lex_state = 89},
-  [472] = {.lex_state = 89},
+  [471] = {.lex_state = 77},
+  [472] = {.lex_state = 77},
   [473] = {.lex_state = 0},
-  [474] = {.lex_state = 89},
-  [475] = {.lex_state = 89},
-  [476] = {.lex_state = 89},
-  [477] = {.lex_state = 15},
-  [478] = {.lex_state = 15},
-  [479] = {.lex_state = 89},
-  [480] = {.lex_state = 15},
-  [481] = {.lex_state = 15},
-  [482] = {.lex_state = 15},
-  [483] = {.lex_state = 15},
-  [484] = {.lex_state = 15},
-  [485] = {.lex_state = 89},
-  [486] = {.lex_state = 15},
-  [487] = {.lex_state = 89},
-  [488] = {.lex_state = 15},
-  [489] = {.lex_state = 15},
-  [490] = {.lex_state = 15},
-  [491] = {.lex_state = 15},
-  [492] = {.lex_state = 89},
-  [493] = {.lex_state = 15},
-  [494] = {.lex_state = 89},
+  [474] = {.lex_state = 77},
+  [475] = {.lex_state = 77},
+  [476] = {.lex_state = 77},
+  [477] = {.lex_state = 11},
+  [478] = {.lex_state = 11},
+  [479] = {.lex_state = 77},
+  [480] = {.lex_state = 11},
+  [481] = {.lex_state = 11},
+  [482] = {.lex_state = 11},
+  [483] = {.lex_state = 11},
+  [484] = {.lex_state = 11},
+  [485] = {.lex_state = 77},
+  [486] = {.lex_state = 11},
+  [487] = {.lex_state = 77},
+  [488] = {.lex_state = 11},
+  [489] = {.lex_state = 11},
+  [490] = {.lex_state = 11},
+  [491] = {.lex_state = 11},
+  [492] = {.lex_state = 77},
+  [493] = {.lex_state = 11},
+  [494] = {.lex_state = 77},
   [495] = {.lex_state = 0},
-  [496] = {.lex_state = 17},
-  [497] = {.lex_state = 89},
-  [498] = {.lex_state = 15},
-  [499] = {.lex_state = 89},
-  [500] = {.lex_state = 17},
-  [501] = {.lex_state = 17},
+  [496] = {.lex_state = 13},
+  [497] = {.lex_state = 77},
+  [498] = {.lex_state = 11},
+  [499] = {.lex_state = 77},
+  [500] = {.lex_state = 13},
+  [501] = {.lex_state = 13},
   [502] = {.lex_state = 0},
   [503] = {.lex_state = 0},
-  [504] = {.lex_state = 89},
-  [505] = {.lex_state = 89},
+  [504] = {.lex_state = 77},
+  [505] = {.lex_state = 77},
   [506] = {.lex_state = 0},
-  [507] = {.lex_state = 18},
-  [508] = {.lex_state = 9},
-  [509] = {.lex_state = 15},
-  [510] = {.lex_state = 89},
+  [507] = {.lex_state = 14},
+  [508] = {.lex_state = 5},
+  [509] = {.lex_state = 11},
+  [510] = {.lex_state = 77},
   [511] = {.lex_state = 0},
-  [512] = {.lex_state = 89},
-  [513] = {.lex_state = 89},
+  [512] = {.lex_state = 77},
+  [513] = {.lex_state = 77},
   [514] = {.lex_state = 0},
-  [515] = {.lex_state = 89},
+  [515] = {.lex_state = 77},
   [516] = {.lex_state = 0},
-  [517] = {.lex_state = 17},
+  [517] = {.lex_state = 13},
   [518] = {.lex_state = 0},
-  [519] = {.lex_state = 89},
-  [520] = {.lex_state = 89},
-  [521] = {.lex_state = 89},
-  [522] = {.lex_state = 89},
+  [519] = {.lex_state = 77},
+  [520] = {.lex_state = 77},
+  [521] = {.lex_state = 77},
+  [522] = {.lex_state = 77},
   [523] = {.lex_state = 0},
   [524] = {.lex_state = 0},
-  [525] = {.lex_state = 89},
-  [526] = {.lex_state = 89},
-  [527] = {.lex_state = 89},
-  [528] = {.lex_state = 89},
-  [529] = {.lex_state = 44},
-  [530] = {.lex_state = 89},
+  [525] = {.lex_state = 77},
+  [526] = {.lex_state = 77},
+  [527] = {.lex_state = 77},
+  [528] = {.lex_state = 77},
+  [529] = {.lex_state = 34},
+  [530] = {.lex_state = 77},
   [531] = {.lex_state = 0},
-  [532] = {.lex_state = 89},
-  [533] = {.lex_state = 89},
-  [534] = {.lex_state = 89},
+  [532] = {.lex_state = 77},
+  [533] = {.lex_state = 77},
+  [534] = {.lex_state = 77},
   [535] = {.lex_state = 0},
-  [536] = {.lex_state = 89},
-  [537] = {.lex_state = 89},
-  [538] = {.lex_state = 89},
+  [536] = {.lex_state = 77},
+  [537] = {.lex_state = 77},
+  [538] = {.lex_state = 77},
   [539] = {.lex_state = 0},
-  [540] = {.lex_state = 89},
+  [540] = {.lex_state = 77},
   [541] = {.lex_state = 0},
-  [542] = {.lex_state = 90},
-  [543] = {.lex_state = 89},
-  [544] = {.lex_state = 17},
-  [545] = {.lex_state = 17},
-  [546] = {.lex_state = 89},
-  [547] = {.lex_state = 89},
-  [548] = {.lex_state = 89},
-  [549] = {.lex_state = 89},
-  [550] = {.lex_state = 89},
-  [551] = {.lex_state = 17},
-  [552] = {.lex_state = 15},
-  [553] = {.lex_state = 89},
-  [554] = {.lex_state = 89},
-  [555] = {.lex_state = 89},
-  [556] = {.lex_state = 89},
-  [557] = {.lex_state = 89},
-  [558] = {.lex_state = 89},
-  [559] = {.lex_state = 89},
-  [560] = {.lex_state = 89},
+  [542] = {.lex_state = 78},
+  [543] = {.lex_state = 77},
+  [544] = {.lex_state = 13},
+  [545] = {.lex_state = 13},
+  [546] = {.lex_state = 77},
+  [547] = {.lex_state = 77},
+  [548] = {.lex_state = 77},
+  [549] = {.lex_state = 77},
+  [550] = {.lex_state = 77},
+  [551] = {.lex_state = 13},
+  [552] = {.lex_state = 11},
+  [553] = {.lex_state = 77},
+  [554] = {.lex_state = 77},
+  [555] = {.lex_state = 77},
+  [556] = {.lex_state = 77},
+  [557] = {.lex_state = 77},
+  [558] = {.lex_state = 77},
+  [559] = {.lex_state = 77},
+  [560] = {.lex_state = 77},
   [561] = {.lex_state = 0},
-  [562] = {.lex_state = 89},
-  [563] = {.lex_state = 18},
-  [564] = {.lex_state = 89},
-  [565] = {.lex_state = 89},
-  [566] = {.lex_state = 89},
-  [567] = {.lex_state = 89},
-  [568] = {.lex_state = 89},
-  [569] = {.lex_state = 89},
-  [570] = {.lex_state = 89},
-  [571] = {.lex_state = 89},
-  [572] = {.lex_state = 89},
+  [562] = {.lex_state = 77},
+  [563] = {.lex_state = 14},
+  [564] = {.lex_state = 77},
+  [565] = {.lex_state = 77},
+  [566] = {.lex_state = 77},
+  [567] = {.lex_state = 77},
+  [568] = {.lex_state = 77},
+  [569] = {.lex_state = 77},
+  [570] = {.lex_state = 77},
+  [571] = {.lex_state = 77},
+  [572] = {.lex_state = 77},
   [573] = {.lex_state = 0},
-  [574] = {.lex_state = 89},
-  [575] = {.lex_state = 89},
-  [576] = {.lex_state = 89},
+  [574] = {.lex_state = 77},
+  [575] = {.lex_state = 77},
+  [576] = {.lex_state = 77},
   [577] = {.lex_state = 0},
-  [578] = {.lex_state = 89},
+  [578] = {.lex_state = 77},
   [579] = {.lex_state = 0},
-  [580] = {.lex_state = 18},
-  [581] = {.lex_state = 47},
-  [582] = {.lex_state = 89},
-  [583] = {.lex_state = 89},
-  [584] = {.lex_state = 89},
-  [585] = {.lex_state = 89},
-  [586] = {.lex_state = 9},
+  [580] = {.lex_state = 14},
+  [581] = {.lex_state = 36},
+  [582] = {.lex_state = 77},
+  [583] = {.lex_state = 77},
+  [584] = {.lex_state = 77},
+  [585] = {.lex_state = 77},
+  [586] = {.lex_state = 5},
   [587] = {.lex_state = 0},
-  [588] = {.lex_state = 90},
-  [589] = {.lex_state = 90},
-  [590] = {.lex_state = 89},
+  [588] = {.lex_state = 78},
+  [589] = {.lex_state = 78},
+  [590] = {.lex_state = 77},
   [591] = {(TSStateId)(-1),},
 };
 
