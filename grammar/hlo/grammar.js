@@ -73,12 +73,13 @@ module.exports = grammar({
     _other_number: $ => seq($.key, '=', $.integer),
 
     // The short form without parameters was printed by jaxlib 0.4 and TensorFlow 2.16.
-    computation: $ => seq(
+    // Its end is what a file that is cut lacks.
+    computation: $ => prec.right(seq(
       optional($.entry), field('name', $.name),
       optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
-      '{', repeat($._line), '}',
-      optional(seq(repeat1(seq(',', $._module_attribute)), optional(LINE_END))),
-    ),
+      '{', repeat($._line),
+      optional(seq('}', optional(seq(repeat1(seq(',', $._module_attribute)), optional(LINE_END))))),
+    )),
     entry: _ => 'ENTRY',
     parameters: $ => seq('(', commas($.parameter), ')'),
     parameter: $ => seq(field('name', $.name), ':', field('shape', $._module_shape)),

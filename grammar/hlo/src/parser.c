@@ -15,7 +15,7 @@
 #endif
 
 #define LANGUAGE_VERSION 15
-#define STATE_COUNT 592
+#define STATE_COUNT 590
 #define LARGE_STATE_COUNT 2
 #define SYMBOL_COUNT 166
 #define ALIAS_COUNT 0
@@ -1274,10 +1274,10 @@ static const char * const ts_field_names[] = {
 static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
   [1] = {.index = 0, .length = 1},
   [2] = {.index = 1, .length = 2},
-  [3] = {.index = 3, .length = 2},
-  [4] = {.index = 5, .length = 1},
-  [5] = {.index = 6, .length = 3},
-  [6] = {.index = 9, .length = 1},
+  [3] = {.index = 3, .length = 1},
+  [4] = {.index = 4, .length = 2},
+  [5] = {.index = 6, .length = 1},
+  [6] = {.index = 7, .length = 3},
   [7] = {.index = 10, .length = 4},
   [8] = {.index = 14, .length = 2},
   [9] = {.index = 16, .length = 1},
@@ -1294,25 +1294,25 @@ static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
   [20] = {.index = 60, .length = 1},
   [21] = {.index = 61, .length = 4},
   [22] = {.index = 65, .length = 2},
-  [23] = {.index = 67, .length = 2},
-  [24] = {.index = 69, .length = 1},
-  [25] = {.index = 70, .length = 1},
-  [26] = {.index = 71, .length = 1},
-  [27] = {.index = 72, .length = 1},
-  [28] = {.index = 73, .length = 1},
-  [29] = {.index = 74, .length = 1},
-  [30] = {.index = 75, .length = 1},
-  [31] = {.index = 76, .length = 1},
-  [32] = {.index = 77, .length = 4},
-  [33] = {.index = 81, .length = 1},
-  [34] = {.index = 82, .length = 1},
-  [35] = {.index = 83, .length = 1},
-  [36] = {.index = 84, .length = 1},
-  [37] = {.index = 85, .length = 10},
-  [38] = {.index = 95, .length = 20},
-  [39] = {.index = 115, .length = 1},
-  [40] = {.index = 116, .length = 3},
-  [41] = {.index = 119, .length = 3},
+  [23] = {.index = 67, .length = 3},
+  [24] = {.index = 70, .length = 2},
+  [25] = {.index = 72, .length = 1},
+  [26] = {.index = 73, .length = 1},
+  [27] = {.index = 74, .length = 1},
+  [28] = {.index = 75, .length = 1},
+  [29] = {.index = 76, .length = 1},
+  [30] = {.index = 77, .length = 1},
+  [31] = {.index = 78, .length = 1},
+  [32] = {.index = 79, .length = 1},
+  [33] = {.index = 80, .length = 3},
+  [34] = {.index = 83, .length = 4},
+  [35] = {.index = 87, .length = 1},
+  [36] = {.index = 88, .length = 1},
+  [37] = {.index = 89, .length = 1},
+  [38] = {.index = 90, .length = 1},
+  [39] = {.index = 91, .length = 10},
+  [40] = {.index = 101, .length = 20},
+  [41] = {.index = 121, .length = 1},
   [42] = {.index = 122, .length = 2},
   [43] = {.index = 124, .length = 2},
   [44] = {.index = 126, .length = 11},
@@ -1338,16 +1338,16 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_dimensions, 1},
     {field_type, 0},
   [3] =
+    {field_name, 0},
+  [4] =
     {field_id, 0},
     {field_name, 1},
-  [5] =
-    {field_element, 1},
   [6] =
+    {field_element, 1},
+  [7] =
     {field_dimensions, 1},
     {field_layout, 2},
     {field_type, 0},
-  [9] =
-    {field_name, 0},
   [10] =
     {field_name, 0, .inherited = true},
     {field_opcode, 0, .inherited = true},
@@ -1423,37 +1423,45 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_shape, 2},
   [67] =
     {field_name, 0},
-    {field_value, 2},
-  [69] =
-    {field_file_name_id, 2},
+    {field_parameters, 1},
+    {field_result, 3},
   [70] =
-    {field_function_name_id, 2},
-  [71] =
-    {field_line, 2},
+    {field_name, 0},
+    {field_value, 2},
   [72] =
-    {field_end_line, 2},
+    {field_file_name_id, 2},
   [73] =
-    {field_column, 2},
+    {field_function_name_id, 2},
   [74] =
-    {field_end_column, 2},
+    {field_line, 2},
   [75] =
-    {field_file_location_id, 2},
+    {field_end_line, 2},
   [76] =
-    {field_parent_frame_id, 2},
+    {field_column, 2},
   [77] =
+    {field_end_column, 2},
+  [78] =
+    {field_file_location_id, 2},
+  [79] =
+    {field_parent_frame_id, 2},
+  [80] =
+    {field_name, 1},
+    {field_parameters, 2},
+    {field_result, 4},
+  [83] =
     {field_name, 1},
     {field_opcode, 4},
     {field_operands, 5},
     {field_shape, 3},
-  [81] =
+  [87] =
     {field_tile, 0},
-  [82] =
+  [88] =
     {field_tile, 1, .inherited = true},
-  [83] =
+  [89] =
     {field_split, 0},
-  [84] =
+  [90] =
     {field_split, 1, .inherited = true},
-  [85] =
+  [91] =
     {field_dimension_level_types, 2, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 2, .inherited = true},
     {field_element_bits, 2, .inherited = true},
@@ -1464,7 +1472,7 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 2, .inherited = true},
     {field_tail_padding_alignment, 2, .inherited = true},
     {field_tile, 2, .inherited = true},
-  [95] =
+  [101] =
     {field_dimension_level_types, 0, .inherited = true},
     {field_dimension_level_types, 1, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 0, .inherited = true},
@@ -1485,16 +1493,8 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_tail_padding_alignment, 1, .inherited = true},
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
-  [115] =
+  [121] =
     {field_shape, 1},
-  [116] =
-    {field_name, 0},
-    {field_parameters, 1},
-    {field_result, 3},
-  [119] =
-    {field_name, 1},
-    {field_parameters, 2},
-    {field_result, 4},
   [122] =
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
@@ -1594,46 +1594,46 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [35] = 35,
   [36] = 36,
   [37] = 37,
-  [38] = 38,
+  [38] = 36,
   [39] = 39,
   [40] = 40,
-  [41] = 25,
+  [41] = 41,
   [42] = 42,
   [43] = 43,
-  [44] = 31,
-  [45] = 32,
-  [46] = 33,
-  [47] = 39,
-  [48] = 40,
-  [49] = 25,
-  [50] = 31,
-  [51] = 32,
-  [52] = 33,
-  [53] = 39,
-  [54] = 40,
+  [44] = 43,
+  [45] = 26,
+  [46] = 27,
+  [47] = 34,
+  [48] = 35,
+  [49] = 36,
+  [50] = 43,
+  [51] = 26,
+  [52] = 27,
+  [53] = 34,
+  [54] = 35,
   [55] = 55,
   [56] = 56,
   [57] = 57,
   [58] = 58,
   [59] = 59,
-  [60] = 60,
-  [61] = 55,
+  [60] = 55,
+  [61] = 61,
   [62] = 62,
   [63] = 63,
-  [64] = 55,
+  [64] = 63,
   [65] = 65,
   [66] = 66,
-  [67] = 58,
-  [68] = 68,
-  [69] = 69,
-  [70] = 65,
-  [71] = 66,
-  [72] = 58,
-  [73] = 66,
-  [74] = 65,
-  [75] = 43,
+  [67] = 67,
+  [68] = 55,
+  [69] = 61,
+  [70] = 62,
+  [71] = 63,
+  [72] = 61,
+  [73] = 73,
+  [74] = 62,
+  [75] = 24,
   [76] = 76,
-  [77] = 77,
+  [77] = 40,
   [78] = 78,
   [79] = 79,
   [80] = 80,
@@ -1641,9 +1641,9 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [82] = 82,
   [83] = 83,
   [84] = 84,
-  [85] = 36,
+  [85] = 85,
   [86] = 86,
-  [87] = 24,
+  [87] = 87,
   [88] = 88,
   [89] = 89,
   [90] = 90,
@@ -1653,7 +1653,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [94] = 94,
   [95] = 95,
   [96] = 96,
-  [97] = 97,
+  [97] = 30,
   [98] = 98,
   [99] = 99,
   [100] = 100,
@@ -1662,16 +1662,16 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [103] = 103,
   [104] = 104,
   [105] = 105,
-  [106] = 104,
+  [106] = 106,
   [107] = 107,
   [108] = 108,
   [109] = 109,
   [110] = 110,
   [111] = 111,
   [112] = 112,
-  [113] = 113,
+  [113] = 107,
   [114] = 114,
-  [115] = 104,
+  [115] = 115,
   [116] = 116,
   [117] = 117,
   [118] = 118,
@@ -1679,8 +1679,8 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [120] = 120,
   [121] = 121,
   [122] = 122,
-  [123] = 104,
-  [124] = 104,
+  [123] = 123,
+  [124] = 107,
   [125] = 125,
   [126] = 126,
   [127] = 127,
@@ -1688,15 +1688,15 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [129] = 129,
   [130] = 130,
   [131] = 131,
-  [132] = 132,
-  [133] = 133,
+  [132] = 107,
+  [133] = 107,
   [134] = 134,
   [135] = 135,
   [136] = 136,
   [137] = 137,
   [138] = 138,
   [139] = 139,
-  [140] = 140,
+  [140] = 137,
   [141] = 141,
   [142] = 142,
   [143] = 143,
@@ -1704,27 +1704,27 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [145] = 145,
   [146] = 146,
   [147] = 147,
-  [148] = 68,
-  [149] = 56,
-  [150] = 60,
+  [148] = 148,
+  [149] = 149,
+  [150] = 150,
   [151] = 151,
   [152] = 152,
   [153] = 153,
-  [154] = 133,
+  [154] = 154,
   [155] = 155,
-  [156] = 133,
-  [157] = 133,
-  [158] = 133,
-  [159] = 159,
-  [160] = 160,
+  [156] = 156,
+  [157] = 65,
+  [158] = 66,
+  [159] = 56,
+  [160] = 137,
   [161] = 161,
   [162] = 162,
   [163] = 163,
   [164] = 164,
   [165] = 165,
-  [166] = 166,
+  [166] = 137,
   [167] = 167,
-  [168] = 168,
+  [168] = 137,
   [169] = 169,
   [170] = 170,
   [171] = 171,
@@ -1741,73 +1741,73 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [182] = 182,
   [183] = 183,
   [184] = 184,
-  [185] = 21,
-  [186] = 22,
+  [185] = 185,
+  [186] = 186,
   [187] = 187,
   [188] = 188,
   [189] = 189,
   [190] = 190,
-  [191] = 187,
+  [191] = 191,
   [192] = 192,
   [193] = 193,
-  [194] = 194,
+  [194] = 22,
   [195] = 195,
-  [196] = 196,
+  [196] = 23,
   [197] = 197,
   [198] = 198,
   [199] = 199,
   [200] = 200,
-  [201] = 187,
+  [201] = 201,
   [202] = 202,
-  [203] = 203,
+  [203] = 201,
   [204] = 204,
   [205] = 205,
   [206] = 206,
   [207] = 207,
-  [208] = 208,
+  [208] = 201,
   [209] = 209,
   [210] = 210,
-  [211] = 207,
+  [211] = 211,
   [212] = 212,
   [213] = 213,
   [214] = 214,
   [215] = 215,
   [216] = 216,
-  [217] = 208,
-  [218] = 213,
-  [219] = 213,
+  [217] = 217,
+  [218] = 218,
+  [219] = 219,
   [220] = 220,
   [221] = 221,
   [222] = 222,
   [223] = 223,
   [224] = 224,
-  [225] = 27,
-  [226] = 28,
-  [227] = 227,
-  [228] = 228,
-  [229] = 35,
-  [230] = 42,
+  [225] = 225,
+  [226] = 221,
+  [227] = 217,
+  [228] = 225,
+  [229] = 225,
+  [230] = 230,
   [231] = 231,
   [232] = 232,
-  [233] = 233,
-  [234] = 234,
-  [235] = 36,
+  [233] = 41,
+  [234] = 42,
+  [235] = 29,
   [236] = 236,
-  [237] = 43,
+  [237] = 37,
   [238] = 238,
-  [239] = 239,
-  [240] = 240,
-  [241] = 241,
+  [239] = 30,
+  [240] = 24,
+  [241] = 40,
   [242] = 242,
   [243] = 243,
   [244] = 244,
-  [245] = 238,
+  [245] = 245,
   [246] = 246,
   [247] = 247,
   [248] = 248,
   [249] = 249,
-  [250] = 250,
-  [251] = 236,
+  [250] = 249,
+  [251] = 251,
   [252] = 252,
   [253] = 253,
   [254] = 254,
@@ -1815,25 +1815,25 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [256] = 256,
   [257] = 257,
   [258] = 258,
-  [259] = 24,
-  [260] = 260,
+  [259] = 259,
+  [260] = 247,
   [261] = 261,
   [262] = 262,
-  [263] = 262,
+  [263] = 263,
   [264] = 264,
   [265] = 265,
-  [266] = 266,
-  [267] = 69,
-  [268] = 268,
-  [269] = 36,
+  [266] = 67,
+  [267] = 267,
+  [268] = 30,
+  [269] = 269,
   [270] = 270,
-  [271] = 262,
-  [272] = 272,
+  [271] = 271,
+  [272] = 264,
   [273] = 273,
-  [274] = 274,
-  [275] = 24,
-  [276] = 276,
-  [277] = 43,
+  [274] = 24,
+  [275] = 264,
+  [276] = 40,
+  [277] = 277,
   [278] = 278,
   [279] = 279,
   [280] = 280,
@@ -1841,30 +1841,30 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [282] = 282,
   [283] = 283,
   [284] = 284,
-  [285] = 36,
+  [285] = 30,
   [286] = 286,
   [287] = 287,
   [288] = 288,
-  [289] = 287,
+  [289] = 289,
   [290] = 290,
-  [291] = 82,
-  [292] = 287,
-  [293] = 286,
-  [294] = 83,
-  [295] = 76,
-  [296] = 43,
+  [291] = 40,
+  [292] = 95,
+  [293] = 80,
+  [294] = 81,
+  [295] = 295,
+  [296] = 288,
   [297] = 297,
   [298] = 298,
   [299] = 299,
   [300] = 300,
   [301] = 301,
   [302] = 302,
-  [303] = 303,
-  [304] = 304,
-  [305] = 305,
-  [306] = 198,
-  [307] = 24,
-  [308] = 308,
+  [303] = 287,
+  [304] = 288,
+  [305] = 200,
+  [306] = 306,
+  [307] = 307,
+  [308] = 24,
   [309] = 309,
   [310] = 310,
   [311] = 311,
@@ -1875,7 +1875,7 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [316] = 316,
   [317] = 317,
   [318] = 318,
-  [319] = 308,
+  [319] = 319,
   [320] = 320,
   [321] = 321,
   [322] = 322,
@@ -1896,60 +1896,60 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [337] = 337,
   [338] = 338,
   [339] = 339,
-  [340] = 215,
-  [341] = 341,
+  [340] = 340,
+  [341] = 222,
   [342] = 342,
   [343] = 343,
   [344] = 344,
-  [345] = 176,
-  [346] = 111,
-  [347] = 347,
+  [345] = 345,
+  [346] = 346,
+  [347] = 119,
   [348] = 348,
   [349] = 349,
   [350] = 350,
-  [351] = 215,
-  [352] = 320,
-  [353] = 353,
+  [351] = 222,
+  [352] = 352,
+  [353] = 321,
   [354] = 354,
   [355] = 355,
-  [356] = 337,
-  [357] = 347,
+  [356] = 338,
+  [357] = 342,
   [358] = 349,
-  [359] = 348,
-  [360] = 360,
+  [359] = 359,
+  [360] = 348,
   [361] = 361,
   [362] = 362,
   [363] = 363,
   [364] = 330,
   [365] = 365,
-  [366] = 366,
-  [367] = 354,
-  [368] = 365,
-  [369] = 369,
+  [366] = 355,
+  [367] = 365,
+  [368] = 309,
+  [369] = 309,
   [370] = 370,
-  [371] = 369,
-  [372] = 370,
-  [373] = 308,
-  [374] = 320,
-  [375] = 322,
-  [376] = 337,
-  [377] = 347,
-  [378] = 349,
-  [379] = 348,
+  [371] = 370,
+  [372] = 320,
+  [373] = 321,
+  [374] = 323,
+  [375] = 338,
+  [376] = 342,
+  [377] = 349,
+  [378] = 348,
+  [379] = 379,
   [380] = 380,
-  [381] = 381,
-  [382] = 365,
-  [383] = 369,
-  [384] = 308,
-  [385] = 320,
-  [386] = 365,
-  [387] = 369,
-  [388] = 308,
-  [389] = 320,
-  [390] = 365,
-  [391] = 369,
+  [381] = 365,
+  [382] = 309,
+  [383] = 320,
+  [384] = 321,
+  [385] = 365,
+  [386] = 309,
+  [387] = 320,
+  [388] = 321,
+  [389] = 365,
+  [390] = 320,
+  [391] = 391,
   [392] = 392,
-  [393] = 134,
+  [393] = 393,
   [394] = 394,
   [395] = 395,
   [396] = 396,
@@ -1963,109 +1963,109 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [404] = 404,
   [405] = 405,
   [406] = 406,
-  [407] = 407,
-  [408] = 224,
-  [409] = 141,
-  [410] = 128,
-  [411] = 129,
-  [412] = 132,
-  [413] = 413,
-  [414] = 414,
-  [415] = 223,
-  [416] = 151,
-  [417] = 152,
-  [418] = 153,
-  [419] = 131,
+  [407] = 161,
+  [408] = 162,
+  [409] = 164,
+  [410] = 165,
+  [411] = 411,
+  [412] = 231,
+  [413] = 152,
+  [414] = 155,
+  [415] = 156,
+  [416] = 258,
+  [417] = 138,
+  [418] = 418,
+  [419] = 419,
   [420] = 420,
-  [421] = 221,
+  [421] = 141,
   [422] = 422,
   [423] = 423,
-  [424] = 138,
+  [424] = 145,
   [425] = 425,
-  [426] = 426,
-  [427] = 140,
-  [428] = 428,
-  [429] = 429,
-  [430] = 430,
-  [431] = 144,
-  [432] = 221,
-  [433] = 223,
-  [434] = 224,
-  [435] = 435,
-  [436] = 56,
-  [437] = 437,
-  [438] = 60,
+  [426] = 146,
+  [427] = 427,
+  [428] = 232,
+  [429] = 151,
+  [430] = 258,
+  [431] = 231,
+  [432] = 232,
+  [433] = 433,
+  [434] = 66,
+  [435] = 56,
+  [436] = 436,
+  [437] = 420,
+  [438] = 438,
   [439] = 439,
-  [440] = 440,
+  [440] = 418,
   [441] = 441,
   [442] = 442,
-  [443] = 420,
+  [443] = 443,
   [444] = 444,
   [445] = 445,
-  [446] = 446,
-  [447] = 395,
+  [446] = 393,
+  [447] = 447,
   [448] = 448,
   [449] = 449,
-  [450] = 450,
+  [450] = 420,
   [451] = 451,
-  [452] = 452,
+  [452] = 418,
   [453] = 453,
   [454] = 454,
-  [455] = 441,
+  [455] = 455,
   [456] = 456,
-  [457] = 420,
+  [457] = 457,
   [458] = 458,
   [459] = 459,
-  [460] = 441,
-  [461] = 280,
+  [460] = 460,
+  [461] = 461,
   [462] = 462,
   [463] = 463,
   [464] = 464,
   [465] = 465,
-  [466] = 466,
-  [467] = 234,
+  [466] = 243,
+  [467] = 271,
   [468] = 468,
-  [469] = 469,
-  [470] = 266,
+  [469] = 282,
+  [470] = 470,
   [471] = 471,
   [472] = 472,
-  [473] = 282,
+  [473] = 473,
   [474] = 474,
   [475] = 475,
-  [476] = 476,
-  [477] = 281,
-  [478] = 282,
-  [479] = 479,
-  [480] = 276,
-  [481] = 481,
-  [482] = 260,
-  [483] = 283,
-  [484] = 266,
-  [485] = 485,
-  [486] = 273,
-  [487] = 487,
-  [488] = 279,
-  [489] = 280,
-  [490] = 264,
-  [491] = 265,
-  [492] = 492,
-  [493] = 270,
-  [494] = 494,
+  [476] = 277,
+  [477] = 278,
+  [478] = 478,
+  [479] = 280,
+  [480] = 480,
+  [481] = 282,
+  [482] = 262,
+  [483] = 271,
+  [484] = 484,
+  [485] = 269,
+  [486] = 486,
+  [487] = 261,
+  [488] = 267,
+  [489] = 283,
+  [490] = 284,
+  [491] = 491,
+  [492] = 270,
+  [493] = 493,
+  [494] = 267,
   [495] = 495,
-  [496] = 249,
+  [496] = 496,
   [497] = 497,
   [498] = 498,
   [499] = 499,
-  [500] = 256,
-  [501] = 257,
-  [502] = 260,
+  [500] = 500,
+  [501] = 501,
+  [502] = 502,
   [503] = 503,
-  [504] = 504,
-  [505] = 505,
+  [504] = 242,
+  [505] = 248,
   [506] = 506,
   [507] = 507,
-  [508] = 508,
-  [509] = 509,
+  [508] = 277,
+  [509] = 252,
   [510] = 510,
   [511] = 511,
   [512] = 512,
@@ -2073,41 +2073,41 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [514] = 514,
   [515] = 515,
   [516] = 516,
-  [517] = 250,
+  [517] = 515,
   [518] = 518,
   [519] = 519,
-  [520] = 520,
+  [520] = 236,
   [521] = 521,
   [522] = 522,
-  [523] = 518,
-  [524] = 279,
+  [523] = 523,
+  [524] = 280,
   [525] = 525,
   [526] = 526,
   [527] = 527,
   [528] = 528,
-  [529] = 529,
+  [529] = 283,
   [530] = 530,
-  [531] = 276,
+  [531] = 531,
   [532] = 532,
   [533] = 533,
   [534] = 534,
-  [535] = 264,
+  [535] = 535,
   [536] = 536,
   [537] = 537,
   [538] = 538,
-  [539] = 281,
+  [539] = 539,
   [540] = 540,
-  [541] = 273,
-  [542] = 542,
+  [541] = 518,
+  [542] = 269,
   [543] = 543,
-  [544] = 241,
-  [545] = 545,
-  [546] = 546,
-  [547] = 525,
-  [548] = 510,
+  [544] = 544,
+  [545] = 522,
+  [546] = 507,
+  [547] = 547,
+  [548] = 548,
   [549] = 549,
-  [550] = 521,
-  [551] = 220,
+  [550] = 507,
+  [551] = 551,
   [552] = 552,
   [553] = 553,
   [554] = 554,
@@ -2115,39 +2115,37 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [556] = 556,
   [557] = 557,
   [558] = 558,
-  [559] = 559,
+  [559] = 284,
   [560] = 560,
-  [561] = 265,
+  [561] = 259,
   [562] = 562,
   [563] = 563,
   [564] = 564,
-  [565] = 565,
+  [565] = 253,
   [566] = 566,
   [567] = 567,
-  [568] = 510,
+  [568] = 568,
   [569] = 569,
   [570] = 570,
   [571] = 571,
-  [572] = 572,
-  [573] = 283,
+  [572] = 262,
+  [573] = 270,
   [574] = 574,
   [575] = 575,
   [576] = 576,
-  [577] = 270,
-  [578] = 578,
-  [579] = 579,
-  [580] = 580,
-  [581] = 581,
-  [582] = 540,
-  [583] = 497,
-  [584] = 513,
-  [585] = 468,
-  [586] = 508,
-  [587] = 587,
-  [588] = 542,
-  [589] = 542,
-  [590] = 590,
-  [591] = 591,
+  [577] = 577,
+  [578] = 278,
+  [579] = 460,
+  [580] = 261,
+  [581] = 513,
+  [582] = 506,
+  [583] = 480,
+  [584] = 584,
+  [585] = 585,
+  [586] = 495,
+  [587] = 495,
+  [588] = 588,
+  [589] = 589,
 };
 
 static const TSCharacterRange sym__module_array_shape_character_set_1[] = {
@@ -2185,60 +2183,60 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
   eof = lexer->eof(lexer);
   switch (state) {
     case 0:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '"', 185,
-        '#', 127,
+        '"', 184,
+        '#', 126,
         '%', 68,
-        '(', 165,
-        ')', 121,
-        '*', 181,
-        ',', 84,
-        '-', 807,
-        '/', 803,
-        ':', 122,
-        '<', 806,
-        '=', 97,
-        '?', 162,
-        'D', 183,
-        'E', 171,
-        'F', 394,
-        'H', 413,
-        'L', 173,
-        'M', 177,
-        'P', 179,
-        'R', 292,
-        'S', 168,
-        'T', 167,
-        '[', 159,
-        ']', 160,
-        'b', 163,
-        'c', 311,
-        'e', 449,
-        'f', 318,
-        'l', 398,
-        'm', 364,
-        'o', 483,
-        'p', 312,
-        's', 340,
-        't', 461,
-        'u', 548,
-        '{', 94,
-        '}', 108,
-        0x17f, 812,
-        0x212a, 812,
+        '(', 164,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 806,
+        '/', 802,
+        ':', 121,
+        '<', 805,
+        '=', 96,
+        '?', 161,
+        'D', 182,
+        'E', 170,
+        'F', 393,
+        'H', 412,
+        'L', 172,
+        'M', 176,
+        'P', 178,
+        'R', 291,
+        'S', 167,
+        'T', 166,
+        '[', 158,
+        ']', 159,
+        'b', 162,
+        'c', 310,
+        'e', 448,
+        'f', 317,
+        'l', 397,
+        'm', 363,
+        'o', 482,
+        'p', 311,
+        's', 339,
+        't', 460,
+        'u', 547,
+        '{', 93,
+        '}', 107,
+        0x17f, 811,
+        0x212a, 811,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(75);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead != 0) ADVANCE(808);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead != 0) ADVANCE(807);
       END_STATE();
     case 1:
       if (lookahead == '\n') ADVANCE(45);
-      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '"') ADVANCE(792);
       if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
@@ -2248,19 +2246,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '\n') ADVANCE(1);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(794);
+          lookahead != 0x212a) ADVANCE(793);
       END_STATE();
     case 3:
       ADVANCE_MAP(
-        '\n', 82,
+        '\n', 81,
         '"', 1,
         '%', 69,
         '(', 21,
-        ',', 84,
-        '/', 799,
-        '<', 802,
+        ',', 83,
+        '/', 798,
+        '<', 801,
         '[', 47,
-        '{', 94,
+        '{', 93,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(3);
@@ -2272,96 +2270,96 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(801);
+          lookahead != 0x212a) ADVANCE(800);
       END_STATE();
     case 4:
-      if (lookahead == '\n') ADVANCE(82);
+      if (lookahead == '\n') ADVANCE(81);
       if (lookahead == '"') ADVANCE(1);
       if (lookahead == '%') ADVANCE(69);
-      if (lookahead == '/') ADVANCE(803);
-      if (lookahead == '{') ADVANCE(94);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == '/') ADVANCE(802);
+      if (lookahead == '{') ADVANCE(93);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(4);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(808);
+          lookahead != 0x212a) ADVANCE(807);
       END_STATE();
     case 5:
       ADVANCE_MAP(
-        '\n', 82,
+        '\n', 81,
         '"', 1,
-        '/', 809,
-        'b', 722,
-        'c', 611,
-        'f', 615,
-        'm', 649,
-        's', 630,
-        't', 723,
-        '{', 94,
-        '}', 108,
+        '/', 808,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
+        '{', 93,
+        '}', 107,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(5);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       if (lookahead != 0 &&
-          lookahead != '%') ADVANCE(812);
+          lookahead != '%') ADVANCE(811);
       END_STATE();
     case 6:
-      if (lookahead == '\n') ADVANCE(82);
-      if (lookahead == ',') ADVANCE(84);
+      if (lookahead == '\n') ADVANCE(81);
+      if (lookahead == ',') ADVANCE(83);
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == '=') ADVANCE(97);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == '=') ADVANCE(96);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(6);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 7:
       if (lookahead == '"') ADVANCE(1);
       if (lookahead == '%') ADVANCE(69);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(799);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '/') ADVANCE(798);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == '{') ADVANCE(94);
+      if (lookahead == '{') ADVANCE(93);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(7);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 8:
-      if (lookahead == '"') ADVANCE(794);
-      if (lookahead == '(') ADVANCE(120);
-      if (lookahead == '/') ADVANCE(787);
-      if (lookahead == '[') ADVANCE(159);
-      if (lookahead == '{') ADVANCE(94);
+      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '(') ADVANCE(119);
+      if (lookahead == '/') ADVANCE(786);
+      if (lookahead == '[') ADVANCE(158);
+      if (lookahead == '{') ADVANCE(93);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(8);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(792);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(791);
       END_STATE();
     case 9:
       ADVANCE_MAP(
-        '#', 180,
-        '(', 120,
-        ')', 121,
-        '*', 181,
+        '#', 179,
+        '(', 119,
+        ')', 120,
+        '*', 180,
         '/', 25,
-        'D', 182,
-        'E', 170,
-        'L', 172,
-        'M', 176,
-        'P', 178,
-        'S', 169,
-        'T', 166,
+        'D', 181,
+        'E', 169,
+        'L', 171,
+        'M', 175,
+        'P', 177,
+        'S', 168,
+        'T', 165,
         'b', 16,
         'o', 57,
         'p', 59,
         't', 56,
-        '}', 108,
+        '}', 107,
         'c', 66,
         'f', 66,
         's', 66,
@@ -2373,85 +2371,91 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
     case 10:
       ADVANCE_MAP(
         '%', 68,
-        '(', 120,
-        ')', 121,
+        '(', 119,
+        ')', 120,
         '/', 25,
-        'b', 164,
-        'o', 487,
-        'p', 499,
-        't', 464,
-        'c', 549,
-        'f', 549,
-        's', 549,
-        'u', 549,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(10);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 11:
       if (lookahead == '%') ADVANCE(68);
-      if (lookahead == ')') ADVANCE(121);
+      if (lookahead == ')') ADVANCE(120);
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == '{') ADVANCE(94);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == '{') ADVANCE(93);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(11);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 12:
-      if (lookahead == '%') ADVANCE(68);
-      if (lookahead == '/') ADVANCE(25);
-      if (lookahead == 'R') ADVANCE(292);
-      if (lookahead == '}') ADVANCE(108);
+      ADVANCE_MAP(
+        '%', 67,
+        '(', 119,
+        ')', 120,
+        '/', 25,
+        'b', 552,
+        'o', 566,
+        'p', 568,
+        't', 565,
+        'c', 570,
+        'f', 570,
+        's', 570,
+        'u', 570,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(12);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 13:
       ADVANCE_MAP(
-        '%', 67,
-        '(', 120,
-        ')', 121,
-        '/', 25,
-        'b', 553,
-        'o', 567,
-        'p', 569,
-        't', 566,
-        'c', 571,
-        'f', 571,
-        's', 571,
-        'u', 571,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(13);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
-      END_STATE();
-    case 14:
-      ADVANCE_MAP(
         '%', 69,
-        '(', 17,
+        '(', 164,
         '/', 25,
-        'b', 722,
-        'c', 611,
-        'f', 615,
-        'm', 649,
-        's', 630,
-        't', 723,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(14);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 14:
+      ADVANCE_MAP(
+        '%', 69,
+        '/', 25,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(14);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 15:
       if (lookahead == '(') ADVANCE(23);
@@ -2462,12 +2466,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(15);
       END_STATE();
     case 16:
-      if (lookahead == '(') ADVANCE(131);
+      if (lookahead == '(') ADVANCE(130);
       if (lookahead == 'f') ADVANCE(37);
       END_STATE();
     case 17:
       if (lookahead == '(') ADVANCE(18);
-      if (lookahead == ')') ADVANCE(128);
+      if (lookahead == ')') ADVANCE(127);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -2482,19 +2486,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(18);
       END_STATE();
     case 19:
-      if (lookahead == ')') ADVANCE(121);
-      if (lookahead == ',') ADVANCE(84);
+      if (lookahead == ')') ADVANCE(120);
+      if (lookahead == ',') ADVANCE(83);
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == 'c') ADVANCE(588);
-      if (lookahead == 'p') ADVANCE(580);
-      if (lookahead == '{') ADVANCE(94);
+      if (lookahead == 'c') ADVANCE(587);
+      if (lookahead == 'p') ADVANCE(579);
+      if (lookahead == '{') ADVANCE(93);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(19);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 20:
-      if (lookahead == ')') ADVANCE(801);
-      if (lookahead == '/') ADVANCE(814);
+      if (lookahead == ')') ADVANCE(800);
+      if (lookahead == '/') ADVANCE(813);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
@@ -2503,7 +2507,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
     case 21:
-      if (lookahead == ')') ADVANCE(801);
+      if (lookahead == ')') ADVANCE(800);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
@@ -2512,7 +2516,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
     case 22:
-      if (lookahead == ')') ADVANCE(796);
+      if (lookahead == ')') ADVANCE(795);
       if (lookahead == '*') ADVANCE(20);
       if (lookahead == '\n' ||
           lookahead == '(') ADVANCE(26);
@@ -2530,7 +2534,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(23);
       END_STATE();
     case 24:
-      if (lookahead == '*') ADVANCE(805);
+      if (lookahead == '*') ADVANCE(804);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(24);
@@ -2541,11 +2545,11 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(804);
+          lookahead != 0x212a) ADVANCE(803);
       END_STATE();
     case 25:
       if (lookahead == '*') ADVANCE(26);
-      if (lookahead == '/') ADVANCE(819);
+      if (lookahead == '/') ADVANCE(818);
       END_STATE();
     case 26:
       if (lookahead == '*') ADVANCE(29);
@@ -2554,7 +2558,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(26);
       END_STATE();
     case 27:
-      if (lookahead == '*') ADVANCE(811);
+      if (lookahead == '*') ADVANCE(810);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(27);
@@ -2565,11 +2569,11 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(810);
+          lookahead != 0x212a) ADVANCE(809);
       END_STATE();
     case 28:
       if (lookahead == '*') ADVANCE(35);
-      if (lookahead == ']') ADVANCE(796);
+      if (lookahead == ']') ADVANCE(795);
       if (lookahead == '\n' ||
           lookahead == '[') ADVANCE(26);
       if (lookahead != 0 &&
@@ -2577,49 +2581,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(28);
       END_STATE();
     case 29:
-      if (lookahead == '/') ADVANCE(813);
+      if (lookahead == '/') ADVANCE(812);
       END_STATE();
     case 30:
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == 'c') ADVANCE(732);
-      if (lookahead == 'e') ADVANCE(712);
-      if (lookahead == 'f') ADVANCE(677);
-      if (lookahead == 'l') ADVANCE(681);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == 'c') ADVANCE(731);
+      if (lookahead == 'e') ADVANCE(711);
+      if (lookahead == 'f') ADVANCE(676);
+      if (lookahead == 'l') ADVANCE(680);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(30);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 31:
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == 'f') ADVANCE(679);
-      if (lookahead == 'p') ADVANCE(620);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == 'f') ADVANCE(678);
+      if (lookahead == 'p') ADVANCE(619);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(31);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 32:
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == 'm') ADVANCE(649);
+      if (lookahead == 'm') ADVANCE(648);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(32);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 33:
       if (lookahead == '/') ADVANCE(25);
-      if (lookahead == '}') ADVANCE(108);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(33);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 34:
       if (lookahead == '/') ADVANCE(25);
@@ -2630,11 +2634,11 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(184);
+          lookahead == '~') ADVANCE(183);
       END_STATE();
     case 35:
-      if (lookahead == '/') ADVANCE(815);
-      if (lookahead == ']') ADVANCE(801);
+      if (lookahead == '/') ADVANCE(814);
+      if (lookahead == ']') ADVANCE(800);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
@@ -2642,13 +2646,13 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(47);
       END_STATE();
     case 36:
-      if (lookahead == '/') ADVANCE(575);
+      if (lookahead == '/') ADVANCE(574);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(36);
       if (lookahead != 0 &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(579);
+          lookahead != 0x212a) ADVANCE(578);
       END_STATE();
     case 37:
       if (lookahead == '1') ADVANCE(38);
@@ -2657,11 +2661,11 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '6') ADVANCE(41);
       END_STATE();
     case 39:
-      if (lookahead == '=') ADVANCE(161);
+      if (lookahead == '=') ADVANCE(160);
       END_STATE();
     case 40:
-      if (lookahead == '>') ADVANCE(116);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if (lookahead == '>') ADVANCE(115);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       END_STATE();
     case 41:
       if (lookahead == '[') ADVANCE(48);
@@ -2702,7 +2706,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == ' ') ADVANCE(46);
       END_STATE();
     case 47:
-      if (lookahead == ']') ADVANCE(801);
+      if (lookahead == ']') ADVANCE(800);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
@@ -2710,7 +2714,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(47);
       END_STATE();
     case 48:
-      if (lookahead == ']') ADVANCE(130);
+      if (lookahead == ']') ADVANCE(129);
       if (lookahead == ',' ||
           ('0' <= lookahead && lookahead <= '9') ||
           lookahead == '<' ||
@@ -2755,7 +2759,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 61:
       if (lookahead == '{') ADVANCE(62);
-      if (lookahead == '}') ADVANCE(129);
+      if (lookahead == '}') ADVANCE(128);
       if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(61);
       END_STATE();
     case 62:
@@ -2766,28 +2770,28 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(63);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 64:
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(64);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
       END_STATE();
     case 65:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       END_STATE();
     case 66:
       if (('0' <= lookahead && lookahead <= '9')) ADVANCE(42);
       END_STATE();
     case 67:
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(573);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(572);
       END_STATE();
     case 68:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(552);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(551);
       END_STATE();
     case 69:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(574);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(573);
       END_STATE();
     case 70:
       if (lookahead != 0 &&
@@ -2801,27 +2805,27 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 72:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '\n', 82,
+        '\n', 81,
         '"', 1,
         '%', 68,
         '(', 21,
-        ',', 84,
-        '/', 799,
-        '<', 802,
-        'E', 239,
-        'F', 259,
-        'R', 241,
-        'S', 278,
+        ',', 83,
+        '/', 798,
+        '<', 801,
+        'E', 238,
+        'F', 258,
+        'R', 240,
+        'S', 277,
         '[', 47,
-        '{', 94,
+        '{', 93,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(72);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
       if (lookahead != 0 &&
           lookahead != '(' &&
           lookahead != ')' &&
@@ -2830,246 +2834,228 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != ']' &&
           lookahead != '}' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(801);
+          lookahead != 0x212a) ADVANCE(800);
       END_STATE();
     case 73:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '\n', 82,
+        '\n', 81,
         '%', 68,
-        ',', 84,
+        ',', 83,
         '/', 25,
-        '=', 97,
-        'E', 194,
-        'F', 214,
-        'R', 196,
-        'S', 233,
-        '}', 108,
+        '=', 96,
+        'E', 193,
+        'F', 213,
+        'R', 195,
+        'S', 232,
+        '}', 107,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(73);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 74:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '\n', 82,
+        '\n', 81,
         '%', 68,
-        ',', 84,
+        ',', 83,
         '/', 25,
-        'E', 290,
-        'F', 394,
-        'R', 292,
-        'S', 513,
+        'E', 289,
+        'F', 393,
+        'R', 291,
+        'S', 512,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(74);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 75:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '"', 185,
-        '#', 180,
+        '"', 184,
+        '#', 179,
         '%', 68,
-        '(', 120,
-        ')', 121,
-        '*', 181,
-        ',', 84,
-        '-', 807,
-        '/', 803,
-        ':', 122,
-        '<', 806,
-        '=', 97,
-        '?', 162,
-        'D', 183,
-        'E', 171,
-        'F', 394,
-        'H', 413,
-        'L', 173,
-        'M', 177,
-        'P', 179,
-        'R', 292,
-        'S', 168,
-        'T', 167,
-        '[', 159,
-        ']', 160,
-        'b', 163,
-        'c', 311,
-        'e', 449,
-        'f', 318,
-        'l', 398,
-        'm', 364,
-        'o', 483,
-        'p', 312,
-        's', 340,
-        't', 461,
-        'u', 548,
-        '{', 94,
-        '}', 108,
-        0x17f, 812,
-        0x212a, 812,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 806,
+        '/', 802,
+        ':', 121,
+        '<', 805,
+        '=', 96,
+        '?', 161,
+        'D', 182,
+        'E', 170,
+        'F', 393,
+        'H', 412,
+        'L', 172,
+        'M', 176,
+        'P', 178,
+        'R', 291,
+        'S', 167,
+        'T', 166,
+        '[', 158,
+        ']', 159,
+        'b', 162,
+        'c', 310,
+        'e', 448,
+        'f', 317,
+        'l', 397,
+        'm', 363,
+        'o', 482,
+        'p', 311,
+        's', 339,
+        't', 460,
+        'u', 547,
+        '{', 93,
+        '}', 107,
+        0x17f, 811,
+        0x212a, 811,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(75);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead != 0) ADVANCE(808);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead != 0) ADVANCE(807);
       END_STATE();
     case 76:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '"', 185,
+        '"', 184,
         '%', 69,
-        '(', 120,
-        ')', 121,
-        ',', 84,
-        '/', 787,
-        '<', 790,
-        '=', 97,
-        '[', 159,
-        ']', 160,
-        '{', 94,
-        '}', 108,
+        '(', 119,
+        ')', 120,
+        ',', 83,
+        '/', 786,
+        '<', 789,
+        '=', 96,
+        '[', 158,
+        ']', 159,
+        '{', 93,
+        '}', 107,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(76);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(792);
+          lookahead != 0x212a) ADVANCE(791);
       END_STATE();
     case 77:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '#', 127,
+        '#', 126,
         '%', 68,
-        '(', 120,
-        ')', 121,
-        '*', 181,
-        ',', 84,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
         '-', 40,
         '/', 25,
-        ':', 122,
+        ':', 121,
         '<', 39,
-        '=', 97,
-        '?', 162,
-        'E', 290,
-        'F', 394,
-        'H', 413,
-        'R', 292,
-        'S', 513,
-        '[', 159,
-        ']', 160,
-        'b', 164,
-        'o', 487,
-        'p', 499,
-        't', 464,
-        '{', 94,
-        '}', 108,
-        'c', 549,
-        'f', 549,
-        's', 549,
-        'u', 549,
+        '=', 96,
+        '?', 161,
+        'E', 289,
+        'F', 393,
+        'H', 412,
+        'R', 291,
+        'S', 512,
+        '[', 158,
+        ']', 159,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        '{', 93,
+        '}', 107,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(79);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+          lookahead == ' ') SKIP(78);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 78:
-      if (eof) ADVANCE(81);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
         '%', 68,
-        '(', 165,
-        ',', 84,
-        '-', 65,
-        '/', 25,
-        'E', 290,
-        'F', 394,
-        'R', 292,
-        'S', 513,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(80);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 79:
-      if (eof) ADVANCE(81);
-      ADVANCE_MAP(
-        '%', 68,
-        '(', 120,
-        ')', 121,
-        '*', 181,
-        ',', 84,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
         '-', 40,
         '/', 25,
-        ':', 122,
+        ':', 121,
         '<', 39,
-        '=', 97,
-        '?', 162,
-        'E', 290,
-        'F', 394,
-        'H', 413,
-        'R', 292,
-        'S', 513,
-        '[', 159,
-        ']', 160,
-        'b', 164,
-        'o', 487,
-        'p', 499,
-        't', 464,
-        '{', 94,
-        '}', 108,
-        'c', 549,
-        'f', 549,
-        's', 549,
-        'u', 549,
+        '=', 96,
+        '?', 161,
+        'E', 289,
+        'F', 393,
+        'H', 412,
+        'R', 291,
+        'S', 512,
+        '[', 158,
+        ']', 159,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        '{', 93,
+        '}', 107,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(78);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 79:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '%', 68,
+        '(', 17,
+        ',', 83,
+        '-', 65,
+        '/', 25,
+        'E', 289,
+        'F', 393,
+        'R', 291,
+        'S', 512,
+        '}', 107,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(79);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 80:
-      if (eof) ADVANCE(81);
-      ADVANCE_MAP(
-        '%', 68,
-        ',', 84,
-        '-', 65,
-        '/', 25,
-        'E', 290,
-        'F', 394,
-        'R', 292,
-        'S', 513,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(80);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 81:
       ACCEPT_TOKEN(ts_builtin_sym_end);
       END_STATE();
-    case 82:
+    case 81:
       ACCEPT_TOKEN(anon_sym_LF);
-      if (lookahead == '\n') ADVANCE(82);
+      if (lookahead == '\n') ADVANCE(81);
       END_STATE();
-    case 83:
+    case 82:
       ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3077,644 +3063,644 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 83:
+      ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
     case 84:
-      ACCEPT_TOKEN(anon_sym_COMMA);
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 85:
       ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 86:
       ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 87:
-      ACCEPT_TOKEN(anon_sym_FileNames);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 88:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 89:
       ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 90:
-      ACCEPT_TOKEN(anon_sym_FunctionNames);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 91:
       ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 92:
       ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 93:
-      ACCEPT_TOKEN(anon_sym_FileLocations);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_LBRACE);
+      END_STATE();
+    case 94:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 94:
-      ACCEPT_TOKEN(anon_sym_LBRACE);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 95:
       ACCEPT_TOKEN(anon_sym_file_name_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 96:
-      ACCEPT_TOKEN(anon_sym_file_name_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 96:
+      ACCEPT_TOKEN(anon_sym_EQ);
       END_STATE();
     case 97:
-      ACCEPT_TOKEN(anon_sym_EQ);
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 98:
       ACCEPT_TOKEN(anon_sym_function_name_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 99:
-      ACCEPT_TOKEN(anon_sym_function_name_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 99:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 100:
       ACCEPT_TOKEN(anon_sym_line);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 101:
-      ACCEPT_TOKEN(anon_sym_line);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 101:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 102:
       ACCEPT_TOKEN(anon_sym_end_line);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 103:
-      ACCEPT_TOKEN(anon_sym_end_line);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 103:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 104:
       ACCEPT_TOKEN(anon_sym_column);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 105:
-      ACCEPT_TOKEN(anon_sym_column);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 105:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 106:
       ACCEPT_TOKEN(anon_sym_end_column);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 107:
-      ACCEPT_TOKEN(anon_sym_end_column);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 107:
+      ACCEPT_TOKEN(anon_sym_RBRACE);
       END_STATE();
     case 108:
-      ACCEPT_TOKEN(anon_sym_RBRACE);
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 109:
       ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 110:
       ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 111:
-      ACCEPT_TOKEN(anon_sym_StackFrames);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 112:
       ACCEPT_TOKEN(anon_sym_file_location_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 113:
-      ACCEPT_TOKEN(anon_sym_file_location_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 113:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 114:
       ACCEPT_TOKEN(anon_sym_parent_frame_id);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 115:
-      ACCEPT_TOKEN(anon_sym_parent_frame_id);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 115:
+      ACCEPT_TOKEN(anon_sym_DASH_GT);
       END_STATE();
     case 116:
-      ACCEPT_TOKEN(anon_sym_DASH_GT);
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 117:
       ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 118:
       ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 119:
-      ACCEPT_TOKEN(sym_entry);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 120:
       ACCEPT_TOKEN(anon_sym_LPAREN);
       END_STATE();
-    case 121:
+    case 120:
       ACCEPT_TOKEN(anon_sym_RPAREN);
       END_STATE();
-    case 122:
+    case 121:
       ACCEPT_TOKEN(anon_sym_COLON);
+      END_STATE();
+    case 122:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 123:
       ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 124:
+      ACCEPT_TOKEN(anon_sym_parameter);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 124:
-      ACCEPT_TOKEN(anon_sym_constant);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 125:
       ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 126:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
-      END_STATE();
-    case 127:
       ACCEPT_TOKEN(anon_sym_POUND);
       END_STATE();
-    case 128:
+    case 127:
       ACCEPT_TOKEN(sym__module_literal);
+      END_STATE();
+    case 128:
+      ACCEPT_TOKEN(sym__module_array_shape);
       END_STATE();
     case 129:
       ACCEPT_TOKEN(sym__module_array_shape);
-      END_STATE();
-    case 130:
-      ACCEPT_TOKEN(sym__module_array_shape);
       if (lookahead == '{') ADVANCE(61);
       END_STATE();
-    case 131:
+    case 130:
       ACCEPT_TOKEN(anon_sym_b_LPAREN);
+      END_STATE();
+    case 131:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 132:
       ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 133:
-      ACCEPT_TOKEN(anon_sym_metadata);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 133:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 134:
       ACCEPT_TOKEN(anon_sym_calls);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 135:
-      ACCEPT_TOKEN(anon_sym_calls);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 135:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 136:
       ACCEPT_TOKEN(anon_sym_to_apply);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 137:
-      ACCEPT_TOKEN(anon_sym_to_apply);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 137:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 138:
       ACCEPT_TOKEN(anon_sym_body);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 139:
-      ACCEPT_TOKEN(anon_sym_body);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 139:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 140:
       ACCEPT_TOKEN(anon_sym_condition);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 141:
-      ACCEPT_TOKEN(anon_sym_condition);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 141:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 142:
       ACCEPT_TOKEN(anon_sym_select);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 143:
-      ACCEPT_TOKEN(anon_sym_select);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 143:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 144:
       ACCEPT_TOKEN(anon_sym_scatter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 145:
-      ACCEPT_TOKEN(anon_sym_scatter);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 145:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 146:
       ACCEPT_TOKEN(anon_sym_branch_computations);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 147:
-      ACCEPT_TOKEN(anon_sym_branch_computations);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 147:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 148:
       ACCEPT_TOKEN(anon_sym_called_computations);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 149:
-      ACCEPT_TOKEN(anon_sym_called_computations);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 149:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 150:
       ACCEPT_TOKEN(anon_sym_true_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 151:
-      ACCEPT_TOKEN(anon_sym_true_computation);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 151:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 152:
       ACCEPT_TOKEN(anon_sym_false_computation);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 153:
-      ACCEPT_TOKEN(anon_sym_false_computation);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 154:
+    case 153:
       ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
-    case 155:
+    case 154:
       ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 156:
+    case 155:
       ACCEPT_TOKEN(sym_root);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
-    case 157:
+    case 156:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3722,10 +3708,10 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 158:
+    case 157:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -3733,740 +3719,756 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 159:
+    case 158:
       ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
-    case 160:
+    case 159:
       ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
-    case 161:
+    case 160:
       ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
-    case 162:
+    case 161:
       ACCEPT_TOKEN(anon_sym_QMARK);
+      END_STATE();
+    case 162:
+      ACCEPT_TOKEN(anon_sym_b);
+      if (lookahead == 'f') ADVANCE(282);
+      if (lookahead == 'o') ADVANCE(350);
+      if (lookahead == 'r') ADVANCE(321);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 163:
       ACCEPT_TOKEN(anon_sym_b);
       if (lookahead == 'f') ADVANCE(283);
-      if (lookahead == 'o') ADVANCE(351);
-      if (lookahead == 'r') ADVANCE(322);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 164:
-      ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(284);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      ACCEPT_TOKEN(anon_sym_LPAREN2);
       END_STATE();
     case 165:
-      ACCEPT_TOKEN(anon_sym_LPAREN2);
+      ACCEPT_TOKEN(anon_sym_T);
       END_STATE();
     case 166:
       ACCEPT_TOKEN(anon_sym_T);
-      END_STATE();
-    case 167:
-      ACCEPT_TOKEN(anon_sym_T);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 167:
+      ACCEPT_TOKEN(anon_sym_S);
+      if (lookahead == 'C') ADVANCE(174);
+      if (lookahead == 't') ADVANCE(319);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 168:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(175);
-      if (lookahead == 't') ADVANCE(320);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+      if (lookahead == 'C') ADVANCE(173);
       END_STATE();
     case 169:
-      ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(174);
+      ACCEPT_TOKEN(anon_sym_E);
       END_STATE();
     case 170:
       ACCEPT_TOKEN(anon_sym_E);
-      END_STATE();
-    case 171:
-      ACCEPT_TOKEN(anon_sym_E);
-      if (lookahead == 'N') ADVANCE(295);
+      if (lookahead == 'N') ADVANCE(294);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 171:
+      ACCEPT_TOKEN(anon_sym_L);
       END_STATE();
     case 172:
       ACCEPT_TOKEN(anon_sym_L);
-      END_STATE();
-    case 173:
-      ACCEPT_TOKEN(anon_sym_L);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 173:
+      ACCEPT_TOKEN(anon_sym_SC);
       END_STATE();
     case 174:
       ACCEPT_TOKEN(anon_sym_SC);
-      END_STATE();
-    case 175:
-      ACCEPT_TOKEN(anon_sym_SC);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 175:
+      ACCEPT_TOKEN(anon_sym_M);
       END_STATE();
     case 176:
       ACCEPT_TOKEN(anon_sym_M);
-      END_STATE();
-    case 177:
-      ACCEPT_TOKEN(anon_sym_M);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 177:
+      ACCEPT_TOKEN(anon_sym_P);
       END_STATE();
     case 178:
       ACCEPT_TOKEN(anon_sym_P);
-      END_STATE();
-    case 179:
-      ACCEPT_TOKEN(anon_sym_P);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 180:
+    case 179:
       ACCEPT_TOKEN(anon_sym_POUND2);
       END_STATE();
-    case 181:
+    case 180:
       ACCEPT_TOKEN(anon_sym_STAR);
+      END_STATE();
+    case 181:
+      ACCEPT_TOKEN(anon_sym_D);
       END_STATE();
     case 182:
       ACCEPT_TOKEN(anon_sym_D);
-      END_STATE();
-    case 183:
-      ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 184:
+    case 183:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(184);
+          lookahead == '~') ADVANCE(183);
       END_STATE();
-    case 185:
+    case 184:
       ACCEPT_TOKEN(anon_sym_DQUOTE);
       if (lookahead == '\n') ADVANCE(45);
-      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '"') ADVANCE(792);
       if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 186:
+    case 185:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(550);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(187);
+      if (lookahead == '-') ADVANCE(549);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(186);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 186:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '-') ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(186);
       END_STATE();
     case 187:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(550);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(187);
-      END_STATE();
-    case 188:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(188);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(190);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(187);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(189);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       END_STATE();
-    case 189:
+    case 188:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 189:
+      ACCEPT_TOKEN(sym_primitive_type);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(189);
       END_STATE();
     case 190:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(190);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 191:
-      ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'F') ADVANCE(227);
+      if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 192:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'F') ADVANCE(228);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'L') ADVANCE(226);
+      if (lookahead == 'N') ADVANCE(201);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 193:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'L') ADVANCE(227);
-      if (lookahead == 'N') ADVANCE(202);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'N') ADVANCE(198);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 194:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'N') ADVANCE(199);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'N') ADVANCE(205);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 195:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'N') ADVANCE(206);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'O') ADVANCE(196);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 196:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'O') ADVANCE(197);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'O') ADVANCE(199);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 197:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'O') ADVANCE(200);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'R') ADVANCE(200);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 198:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'R') ADVANCE(201);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'T') ADVANCE(197);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 199:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'T') ADVANCE(198);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'T') ADVANCE(155);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 200:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'T') ADVANCE(156);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'Y') ADVANCE(116);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 201:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'Y') ADVANCE(117);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(218);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 202:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(206);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 203:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'a') ADVANCE(219);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
-    case 203:
+    case 204:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'a') ADVANCE(207);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(234);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
-    case 204:
+    case 205:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'a') ADVANCE(220);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
-      END_STATE();
-    case 205:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'a') ADVANCE(235);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 206:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'a') ADVANCE(221);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(216);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 207:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'c') ADVANCE(217);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(233);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 208:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'c') ADVANCE(234);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(204);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 209:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'c') ADVANCE(205);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(192);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 210:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'e') ADVANCE(193);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(228);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 211:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'e') ADVANCE(229);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 212:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'e') ADVANCE(230);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(231);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 213:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'e') ADVANCE(232);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'i') ADVANCE(217);
+      if (lookahead == 'u') ADVANCE(221);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 214:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'i') ADVANCE(218);
-      if (lookahead == 'u') ADVANCE(222);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'i') ADVANCE(224);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 215:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'i') ADVANCE(225);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 216:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'i') ADVANCE(226);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'k') ADVANCE(191);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 217:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'k') ADVANCE(192);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'l') ADVANCE(209);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 218:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'l') ADVANCE(210);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'm') ADVANCE(210);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 219:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'm') ADVANCE(211);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 220:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'm') ADVANCE(212);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 221:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'm') ADVANCE(213);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(207);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 222:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'n') ADVANCE(208);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(194);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 223:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'n') ADVANCE(195);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(230);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 224:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'n') ADVANCE(231);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'o') ADVANCE(222);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 225:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 'o') ADVANCE(223);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 226:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'o') ADVANCE(224);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'o') ADVANCE(208);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 227:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'o') ADVANCE(209);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'r') ADVANCE(203);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 228:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 'r') ADVANCE(204);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(84);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 229:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 's') ADVANCE(85);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(108);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 230:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 's') ADVANCE(109);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(90);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 231:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 's') ADVANCE(91);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(87);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 232:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 's') ADVANCE(88);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 't') ADVANCE(202);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 233:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 't') ADVANCE(203);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 't') ADVANCE(214);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 234:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == 't') ADVANCE(215);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 235:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == 't') ADVANCE(216);
+      if (lookahead == '#') ADVANCE(550);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
     case 236:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#') ADVANCE(551);
-      if (lookahead == '-' ||
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'F') ADVANCE(272);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(236);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 237:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'F') ADVANCE(273);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'L') ADVANCE(271);
+      if (lookahead == 'N') ADVANCE(246);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4474,15 +4476,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 238:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'L') ADVANCE(272);
-      if (lookahead == 'N') ADVANCE(247);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'N') ADVANCE(243);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4490,14 +4491,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 239:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'N') ADVANCE(244);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'N') ADVANCE(250);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4505,14 +4506,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 240:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'N') ADVANCE(251);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'O') ADVANCE(241);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4520,14 +4521,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 241:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'O') ADVANCE(242);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'O') ADVANCE(244);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4535,14 +4536,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 242:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'O') ADVANCE(245);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'R') ADVANCE(245);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4550,14 +4551,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 243:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'R') ADVANCE(246);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'T') ADVANCE(242);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4565,14 +4566,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 244:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'T') ADVANCE(243);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'T') ADVANCE(156);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4580,14 +4581,14 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 245:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'T') ADVANCE(157);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'Y') ADVANCE(117);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -4595,28 +4596,43 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 246:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == 'Y') ADVANCE(118);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(263);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 247:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(251);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 248:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'a') ADVANCE(264);
       if (lookahead == '#' ||
@@ -4625,28 +4641,28 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 248:
+    case 249:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'a') ADVANCE(252);
+      if (lookahead == 'a') ADVANCE(279);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 249:
+    case 250:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'a') ADVANCE(265);
       if (lookahead == '#' ||
@@ -4655,103 +4671,88 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
-      END_STATE();
-    case 250:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'a') ADVANCE(280);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 251:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'a') ADVANCE(266);
+      if (lookahead == 'c') ADVANCE(261);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 252:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'c') ADVANCE(262);
+      if (lookahead == 'c') ADVANCE(278);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 253:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'c') ADVANCE(279);
+      if (lookahead == 'c') ADVANCE(249);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 254:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'c') ADVANCE(250);
+      if (lookahead == 'e') ADVANCE(237);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 255:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'e') ADVANCE(238);
+      if (lookahead == 'e') ADVANCE(273);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 256:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'e') ADVANCE(274);
       if (lookahead == '#' ||
@@ -4760,59 +4761,59 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 257:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'e') ADVANCE(275);
+      if (lookahead == 'e') ADVANCE(276);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 258:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'e') ADVANCE(277);
+      if (lookahead == 'i') ADVANCE(262);
+      if (lookahead == 'u') ADVANCE(266);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 259:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'i') ADVANCE(263);
-      if (lookahead == 'u') ADVANCE(267);
+      if (lookahead == 'i') ADVANCE(269);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 260:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'i') ADVANCE(270);
       if (lookahead == '#' ||
@@ -4821,58 +4822,58 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 261:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'i') ADVANCE(271);
+      if (lookahead == 'k') ADVANCE(236);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 262:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'k') ADVANCE(237);
+      if (lookahead == 'l') ADVANCE(254);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 263:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'l') ADVANCE(255);
+      if (lookahead == 'm') ADVANCE(255);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 264:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'm') ADVANCE(256);
       if (lookahead == '#' ||
@@ -4881,13 +4882,13 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 265:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'm') ADVANCE(257);
       if (lookahead == '#' ||
@@ -4896,73 +4897,73 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 266:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'm') ADVANCE(258);
+      if (lookahead == 'n') ADVANCE(252);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 267:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'n') ADVANCE(253);
+      if (lookahead == 'n') ADVANCE(239);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 268:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'n') ADVANCE(240);
+      if (lookahead == 'n') ADVANCE(275);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 269:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'n') ADVANCE(276);
+      if (lookahead == 'o') ADVANCE(267);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 270:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 'o') ADVANCE(268);
       if (lookahead == '#' ||
@@ -4971,133 +4972,133 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 271:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'o') ADVANCE(269);
+      if (lookahead == 'o') ADVANCE(253);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 272:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'o') ADVANCE(254);
+      if (lookahead == 'r') ADVANCE(248);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 273:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 'r') ADVANCE(249);
+      if (lookahead == 's') ADVANCE(85);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 274:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 's') ADVANCE(86);
+      if (lookahead == 's') ADVANCE(109);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 275:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 's') ADVANCE(110);
+      if (lookahead == 's') ADVANCE(91);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 276:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 's') ADVANCE(92);
+      if (lookahead == 's') ADVANCE(88);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 277:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 's') ADVANCE(89);
+      if (lookahead == 't') ADVANCE(247);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 278:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 't') ADVANCE(248);
+      if (lookahead == 't') ADVANCE(259);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 279:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
       if (lookahead == 't') ADVANCE(260);
       if (lookahead == '#' ||
@@ -5106,276 +5107,281 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 280:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if (lookahead == 't') ADVANCE(261);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 281:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '-') ADVANCE(487);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(281);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+          lookahead == '_') ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 282:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '-') ADVANCE(488);
+      if (lookahead == '1') ADVANCE(284);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 283:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '1') ADVANCE(285);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 284:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(286);
+      if (lookahead == '6') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 285:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(190);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 285:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(189);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 286:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(191);
+      if (lookahead == 'F') ADVANCE(500);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 287:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'F') ADVANCE(501);
+      if (lookahead == 'L') ADVANCE(467);
+      if (lookahead == 'N') ADVANCE(314);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 288:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'L') ADVANCE(468);
-      if (lookahead == 'N') ADVANCE(315);
+      if (lookahead == 'M') ADVANCE(462);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 289:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'M') ADVANCE(463);
+      if (lookahead == 'N') ADVANCE(294);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 290:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(295);
+      if (lookahead == 'N') ADVANCE(327);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 291:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'N') ADVANCE(328);
+      if (lookahead == 'O') ADVANCE(292);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 292:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(293);
+      if (lookahead == 'O') ADVANCE(295);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 293:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(296);
+      if (lookahead == 'R') ADVANCE(296);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 294:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'R') ADVANCE(297);
+      if (lookahead == 'T') ADVANCE(293);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 295:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(294);
+      if (lookahead == 'T') ADVANCE(157);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 296:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(158);
+      if (lookahead == 'Y') ADVANCE(118);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 297:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'Y') ADVANCE(119);
+      if (lookahead == '_') ADVANCE(340);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 298:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(424);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 299:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(391);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 300:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(313);
+      if (lookahead == 'k') ADVANCE(382);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 301:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(343);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 302:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(395);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 298:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(341);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 299:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(425);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 300:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(392);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 301:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(314);
-      if (lookahead == 'k') ADVANCE(383);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 302:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(344);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 303:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(396);
+      if (lookahead == '_') ADVANCE(398);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 304:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(459);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 305:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(399);
       if (lookahead == '#' ||
@@ -5383,228 +5389,230 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 305:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(460);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 306:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(400);
+      if (lookahead == '_') ADVANCE(401);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 307:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(402);
+      if (lookahead == '_') ADVANCE(347);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 308:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(348);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 309:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '_') ADVANCE(349);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 310:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '_') ADVANCE(350);
+      if (lookahead == 'a') ADVANCE(423);
+      if (lookahead == 'o') ADVANCE(418);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (lookahead == '#' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
       END_STATE();
     case 311:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(424);
-      if (lookahead == 'o') ADVANCE(419);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
-      if (lookahead == '-' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(493);
+      if (lookahead == 'r') ADVANCE(375);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 312:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(494);
-      if (lookahead == 'r') ADVANCE(376);
+      if (lookahead == 'a') ADVANCE(492);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 313:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(493);
+      if (lookahead == 'a') ADVANCE(483);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
           ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 314:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(484);
+      if (lookahead == 'a') ADVANCE(425);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 315:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(426);
+      if (lookahead == 'a') ADVANCE(131);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 316:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(491);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 316:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(132);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 317:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(492);
+      if (lookahead == 'a') ADVANCE(414);
+      if (lookahead == 'i') ADVANCE(420);
+      if (lookahead == 'u') ADVANCE(439);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 318:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(519);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 319:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(337);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 318:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(415);
-      if (lookahead == 'i') ADVANCE(421);
-      if (lookahead == 'u') ADVANCE(440);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
-      if (lookahead == '-' ||
           ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 320:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(432);
+      if (lookahead == 'e') ADVANCE(455);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
-    case 319:
+    case 321:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(449);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 322:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(360);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 323:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(520);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
-    case 320:
+    case 324:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(338);
+      if (lookahead == 'a') ADVANCE(428);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 321:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(433);
-      if (lookahead == 'e') ADVANCE(456);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 322:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(450);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 323:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(361);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 324:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(521);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 325:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(457);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 326:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'a') ADVANCE(429);
       if (lookahead == '#' ||
@@ -5613,40 +5621,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 326:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(458);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 327:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(430);
+      if (lookahead == 'a') ADVANCE(431);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 328:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(432);
+      if (lookahead == 'a') ADVANCE(433);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 329:
       ACCEPT_TOKEN(sym_name);
@@ -5657,29 +5654,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 330:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(435);
+      if (lookahead == 'a') ADVANCE(524);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 331:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(525);
+      if (lookahead == 'a') ADVANCE(526);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 332:
       ACCEPT_TOKEN(sym_name);
@@ -5690,7 +5687,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 333:
       ACCEPT_TOKEN(sym_name);
@@ -5701,7 +5698,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 334:
       ACCEPT_TOKEN(sym_name);
@@ -5712,7 +5709,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 335:
       ACCEPT_TOKEN(sym_name);
@@ -5723,77 +5720,121 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 336:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(531);
+      if (lookahead == 'c') ADVANCE(513);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 337:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(514);
+      if (lookahead == 'c') ADVANCE(410);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 338:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(411);
+      if (lookahead == 'c') ADVANCE(392);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 339:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(393);
+      if (lookahead == 'c') ADVANCE(318);
+      if (lookahead == 'e') ADVANCE(422);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+          lookahead == '_') ADVANCE(550);
       END_STATE();
     case 340:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(319);
-      if (lookahead == 'e') ADVANCE(423);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      END_STATE();
-    case 341:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(466);
-      if (lookahead == 'l') ADVANCE(395);
+      if (lookahead == 'c') ADVANCE(465);
+      if (lookahead == 'l') ADVANCE(394);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 341:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(330);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 342:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(516);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 343:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(464);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 344:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(514);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 345:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(373);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 346:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'c') ADVANCE(331);
       if (lookahead == '#' ||
@@ -5802,62 +5843,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 343:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(517);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 344:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(465);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 345:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(515);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 346:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(374);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 347:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(332);
+      if (lookahead == 'c') ADVANCE(479);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 348:
       ACCEPT_TOKEN(sym_name);
@@ -5868,7 +5865,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 349:
       ACCEPT_TOKEN(sym_name);
@@ -5879,209 +5876,275 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 350:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'c') ADVANCE(482);
+      if (lookahead == 'd') ADVANCE(545);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 351:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(297);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 352:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 353:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(538);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 351:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(546);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 352:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(298);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 353:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(189);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 354:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(539);
+      if (lookahead == 'd') ADVANCE(95);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 355:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(96);
+      if (lookahead == 'd') ADVANCE(114);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 356:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(115);
+      if (lookahead == 'd') ADVANCE(112);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 357:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(113);
+      if (lookahead == 'd') ADVANCE(98);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 358:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(99);
+      if (lookahead == 'd') ADVANCE(190);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 359:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(191);
+      if (lookahead == 'd') ADVANCE(409);
+      if (lookahead == 's') ADVANCE(523);
+      if (lookahead == 't') ADVANCE(494);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 360:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(323);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 361:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(378);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 362:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(309);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 363:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(517);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 364:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(287);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 360:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(410);
-      if (lookahead == 's') ADVANCE(524);
-      if (lookahead == 't') ADVANCE(495);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 361:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(324);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 362:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(379);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 363:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(310);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 364:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(518);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 365:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(288);
+      if (lookahead == 'e') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 366:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(99);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 367:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(502);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 366:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(189);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 367:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(100);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 368:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(102);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 369:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(82);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 370:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(302);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 371:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 372:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(298);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 373:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(509);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 374:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(503);
       if (lookahead == '#' ||
@@ -6090,31 +6153,142 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 369:
+    case 375:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(103);
+      if (lookahead == 'e') ADVANCE(352);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 376:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(495);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 377:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(301);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 378:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(345);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 379:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(496);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 380:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(505);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 370:
+    case 381:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(83);
+      if (lookahead == 'e') ADVANCE(362);
+      if (lookahead == 's') ADVANCE(133);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 382:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(440);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 383:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(361);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 384:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(358);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 371:
+    case 385:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(447);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 386:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(344);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 387:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(303);
       if (lookahead == '#' ||
@@ -6123,275 +6297,120 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 372:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(191);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 373:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(299);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 374:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(510);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 375:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(504);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 376:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(353);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 377:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(496);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 378:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(302);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 379:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(346);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 380:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(497);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 381:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(506);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 382:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(363);
-      if (lookahead == 's') ADVANCE(134);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 383:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(441);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 384:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(362);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 385:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(359);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 386:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(448);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 387:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(345);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 388:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(304);
+      if (lookahead == 'e') ADVANCE(522);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 389:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(306);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 389:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(523);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 390:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'e') ADVANCE(307);
       if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 391:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'f') ADVANCE(501);
+      if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 391:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(308);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 392:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'f') ADVANCE(502);
+      if (lookahead == 'h') ADVANCE(308);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 393:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(413);
+      if (lookahead == 'u') ADVANCE(438);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 393:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'h') ADVANCE(309);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 394:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(414);
-      if (lookahead == 'u') ADVANCE(439);
+      if (lookahead == 'i') ADVANCE(450);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 395:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(451);
+      if (lookahead == 'i') ADVANCE(354);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 396:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(472);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 397:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(452);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 398:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(355);
       if (lookahead == '#' ||
@@ -6400,28 +6419,6 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 397:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(473);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 398:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(453);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 399:
@@ -6433,9 +6430,20 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 400:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(466);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 401:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'i') ADVANCE(357);
       if (lookahead == '#' ||
@@ -6444,62 +6452,51 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 401:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(467);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 402:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(358);
+      if (lookahead == 'i') ADVANCE(468);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 403:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(469);
+      if (lookahead == 'i') ADVANCE(471);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 404:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(472);
+      if (lookahead == 'i') ADVANCE(473);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 405:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(474);
+      if (lookahead == 'i') ADVANCE(475);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 406:
       ACCEPT_TOKEN(sym_name);
@@ -6510,7 +6507,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 407:
       ACCEPT_TOKEN(sym_name);
@@ -6521,317 +6518,317 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 408:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(478);
+      if (lookahead == 'i') ADVANCE(474);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 409:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(525);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 410:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'k') ADVANCE(286);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 409:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(475);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 410:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'i') ADVANCE(526);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 411:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(287);
+      if (lookahead == 'k') ADVANCE(385);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 412:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(386);
+      if (lookahead == 'l') ADVANCE(461);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 413:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(462);
+      if (lookahead == 'l') ADVANCE(364);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 414:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(365);
+      if (lookahead == 'l') ADVANCE(511);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 415:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(381);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 416:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(281);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 417:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(546);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 415:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(512);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 416:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(382);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 417:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(282);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 418:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(547);
+      if (lookahead == 'l') ADVANCE(535);
+      if (lookahead == 'n') ADVANCE(359);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 419:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(537);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 419:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(536);
-      if (lookahead == 'n') ADVANCE(360);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 420:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(538);
+      if (lookahead == 'l') ADVANCE(372);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 421:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(369);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 421:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(373);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 422:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(370);
+      if (lookahead == 'l') ADVANCE(386);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 423:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(415);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 424:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(478);
+      if (lookahead == 'n') ADVANCE(324);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 423:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(387);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 424:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(416);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 425:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'l') ADVANCE(479);
-      if (lookahead == 'n') ADVANCE(325);
+      if (lookahead == 'm') ADVANCE(367);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 426:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(368);
+      if (lookahead == 'm') ADVANCE(484);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 427:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(485);
+      if (lookahead == 'm') ADVANCE(444);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 428:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(445);
+      if (lookahead == 'm') ADVANCE(370);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 429:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(371);
+      if (lookahead == 'm') ADVANCE(374);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 430:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(375);
+      if (lookahead == 'm') ADVANCE(441);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 431:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(380);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 431:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(442);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 432:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(381);
+      if (lookahead == 'm') ADVANCE(388);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 433:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(387);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 433:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(389);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 434:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(388);
+      if (lookahead == 'm') ADVANCE(389);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 435:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(390);
+      if (lookahead == 'm') ADVANCE(488);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 436:
       ACCEPT_TOKEN(sym_name);
@@ -6842,7 +6839,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 437:
       ACCEPT_TOKEN(sym_name);
@@ -6853,196 +6850,207 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 438:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(491);
+      if (lookahead == 'n') ADVANCE(336);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 439:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(337);
+      if (lookahead == 'n') ADVANCE(342);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 440:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 441:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(103);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 442:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(290);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 440:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(343);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 441:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(189);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 442:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(104);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 443:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(291);
+      if (lookahead == 'n') ADVANCE(139);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 444:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(106);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 444:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(140);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 445:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(107);
+      if (lookahead == 'n') ADVANCE(150);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 446:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(151);
+      if (lookahead == 'n') ADVANCE(152);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 447:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(153);
+      if (lookahead == 'n') ADVANCE(190);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 448:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(191);
+      if (lookahead == 'n') ADVANCE(351);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 449:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(338);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 450:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(368);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 449:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(352);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 450:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(339);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 451:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(369);
+      if (lookahead == 'n') ADVANCE(504);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 452:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(505);
+      if (lookahead == 'n') ADVANCE(366);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 453:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(304);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 454:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(506);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 453:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(367);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 454:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(305);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 455:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(518);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 456:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'n') ADVANCE(507);
       if (lookahead == '#' ||
@@ -7051,208 +7059,208 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 456:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(519);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 457:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(508);
+      if (lookahead == 'n') ADVANCE(515);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 458:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(305);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 458:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(516);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 459:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(306);
+      if (lookahead == 'n') ADVANCE(329);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 460:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(330);
+      if (lookahead == 'o') ADVANCE(300);
+      if (lookahead == 'r') ADVANCE(539);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 461:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(288);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 461:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(301);
-      if (lookahead == 'r') ADVANCE(540);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 462:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(289);
+      if (lookahead == 'o') ADVANCE(353);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 463:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(354);
+      if (lookahead == 'o') ADVANCE(411);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 464:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(412);
+      if (lookahead == 'o') ADVANCE(426);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 465:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(427);
+      if (lookahead == 'o') ADVANCE(419);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 466:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(420);
+      if (lookahead == 'o') ADVANCE(442);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 467:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(443);
+      if (lookahead == 'o') ADVANCE(341);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 468:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(342);
+      if (lookahead == 'o') ADVANCE(451);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 469:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(452);
+      if (lookahead == 'o') ADVANCE(416);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 470:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(497);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 471:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(458);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 470:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(417);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 471:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(498);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 472:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(459);
+      if (lookahead == 'o') ADVANCE(453);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 473:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(445);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 473:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(454);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 474:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(443);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 475:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'o') ADVANCE(446);
       if (lookahead == '#' ||
@@ -7261,62 +7269,51 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 475:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(444);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 476:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(447);
+      if (lookahead == 'o') ADVANCE(454);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 477:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(455);
+      if (lookahead == 'o') ADVANCE(456);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 478:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(457);
+      if (lookahead == 'o') ADVANCE(346);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 479:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(347);
+      if (lookahead == 'o') ADVANCE(435);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 480:
       ACCEPT_TOKEN(sym_name);
@@ -7327,7 +7324,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 481:
       ACCEPT_TOKEN(sym_name);
@@ -7338,83 +7335,83 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 482:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(438);
+      if (lookahead == 'p') ADVANCE(312);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 483:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(485);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 483:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(313);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 484:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(486);
+      if (lookahead == 'p') ADVANCE(536);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 485:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(537);
+      if (lookahead == 'p') ADVANCE(417);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 486:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(418);
+      if (lookahead == 'p') ADVANCE(316);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 487:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(317);
+      if (lookahead == 'p') ADVANCE(499);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 488:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(542);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 488:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(500);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 489:
@@ -7426,7 +7423,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 490:
       ACCEPT_TOKEN(sym_name);
@@ -7437,383 +7434,394 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 491:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(545);
+      if (lookahead == 'q') ADVANCE(541);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 492:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(542);
+      if (lookahead == 'q') ADVANCE(540);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 493:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(320);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 494:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(469);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 495:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(143);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 496:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(124);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 497:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(508);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 498:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(384);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 493:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(541);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 494:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(321);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 495:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(470);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 496:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(144);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 497:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(125);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 498:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(509);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 499:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(385);
+      if (lookahead == 'r') ADVANCE(383);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 500:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(326);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 500:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(384);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 501:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(327);
+      if (lookahead == 'r') ADVANCE(328);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 502:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(329);
+      if (lookahead == 's') ADVANCE(86);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 503:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(87);
+      if (lookahead == 's') ADVANCE(110);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 504:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(111);
+      if (lookahead == 's') ADVANCE(92);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 505:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(93);
+      if (lookahead == 's') ADVANCE(89);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 506:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(90);
+      if (lookahead == 's') ADVANCE(146);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 507:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(147);
+      if (lookahead == 's') ADVANCE(148);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 508:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(149);
+      if (lookahead == 's') ADVANCE(153);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 509:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(510);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 510:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(470);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 511:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(390);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 512:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(319);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 509:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(154);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 510:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(511);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 511:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(471);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 512:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(391);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 513:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(320);
+      if (lookahead == 't') ADVANCE(400);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 514:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(401);
+      if (lookahead == 't') ADVANCE(141);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 515:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(122);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 516:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(396);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 517:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(322);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 518:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(299);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 519:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(521);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 520:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 521:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(376);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 522:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(379);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 523:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(325);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 524:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(402);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 515:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(142);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 516:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(123);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 517:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(397);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 518:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(323);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 519:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(300);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 520:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(522);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 521:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(316);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 522:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(377);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 523:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(380);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 524:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(326);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 525:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(408);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 526:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 't') ADVANCE(403);
       if (lookahead == '#' ||
@@ -7822,17 +7830,6 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 526:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(409);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 527:
@@ -7844,7 +7841,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 528:
       ACCEPT_TOKEN(sym_name);
@@ -7855,7 +7852,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 529:
       ACCEPT_TOKEN(sym_name);
@@ -7866,7 +7863,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 530:
       ACCEPT_TOKEN(sym_name);
@@ -7877,18 +7874,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 531:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(408);
+      if (lookahead == 't') ADVANCE(332);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 532:
       ACCEPT_TOKEN(sym_name);
@@ -7899,7 +7896,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 533:
       ACCEPT_TOKEN(sym_name);
@@ -7910,7 +7907,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 534:
       ACCEPT_TOKEN(sym_name);
@@ -7921,31 +7918,86 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 535:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(336);
+      if (lookahead == 'u') ADVANCE(430);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 536:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(531);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 536:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(431);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 537:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(427);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 538:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(421);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 539:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(377);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 540:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(365);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 541:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(371);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 542:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == 'u') ADVANCE(532);
       if (lookahead == '#' ||
@@ -7954,62 +8006,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 538:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(428);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 539:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(422);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 540:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(378);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 541:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(366);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 542:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(372);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
       END_STATE();
     case 543:
       ACCEPT_TOKEN(sym_name);
@@ -8020,7 +8017,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 544:
       ACCEPT_TOKEN(sym_name);
@@ -8031,561 +8028,559 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 545:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(535);
+      if (lookahead == 'y') ADVANCE(137);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 546:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(136);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
-      END_STATE();
-    case 546:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(138);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
     case 547:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'y') ADVANCE(137);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (lookahead == '#' ||
-          lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          lookahead == '_') ADVANCE(550);
       END_STATE();
     case 548:
       ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(186);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      END_STATE();
-    case 549:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(188);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(187);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 549:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
     case 550:
       ACCEPT_TOKEN(sym_name);
       if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(551);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
-      END_STATE();
-    case 551:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(551);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 551:
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(551);
       END_STATE();
     case 552:
-      ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(552);
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '(') ADVANCE(130);
+      if (lookahead == 'f') ADVANCE(553);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 553:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '(') ADVANCE(131);
-      if (lookahead == 'f') ADVANCE(554);
+      if (lookahead == '1') ADVANCE(554);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 554:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '1') ADVANCE(555);
+      if (lookahead == '6') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 555:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '6') ADVANCE(558);
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(555);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(556);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          lookahead == '_') ADVANCE(571);
       END_STATE();
     case 556:
       ACCEPT_TOKEN(sym__operand_name);
       if (lookahead == '[') ADVANCE(48);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(556);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(572);
+          lookahead == '_') ADVANCE(571);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(556);
       END_STATE();
     case 557:
       ACCEPT_TOKEN(sym__operand_name);
       if (lookahead == '[') ADVANCE(48);
       if (lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(572);
-      if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(557);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 558:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == 'a') ADVANCE(567);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 559:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'a') ADVANCE(568);
+      if (lookahead == 'd') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 560:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'd') ADVANCE(558);
+      if (lookahead == 'e') ADVANCE(559);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 561:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(560);
+      if (lookahead == 'e') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 562:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(558);
+      if (lookahead == 'e') ADVANCE(564);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 563:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'e') ADVANCE(565);
+      if (lookahead == 'k') ADVANCE(562);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 564:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'k') ADVANCE(563);
+      if (lookahead == 'n') ADVANCE(557);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 565:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'n') ADVANCE(558);
+      if (lookahead == 'o') ADVANCE(563);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 566:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'o') ADVANCE(564);
+      if (lookahead == 'p') ADVANCE(558);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 567:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'p') ADVANCE(559);
+      if (lookahead == 'q') ADVANCE(569);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 568:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'q') ADVANCE(570);
+      if (lookahead == 'r') ADVANCE(560);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 569:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'r') ADVANCE(561);
+      if (lookahead == 'u') ADVANCE(561);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 570:
       ACCEPT_TOKEN(sym__operand_name);
-      if (lookahead == 'u') ADVANCE(562);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(555);
       if (lookahead == '-' ||
           lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
       END_STATE();
     case 571:
       ACCEPT_TOKEN(sym__operand_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(556);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
-      END_STATE();
-    case 572:
-      ACCEPT_TOKEN(sym__operand_name);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(572);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 572:
+      ACCEPT_TOKEN(sym__operand_name);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(572);
       END_STATE();
     case 573:
-      ACCEPT_TOKEN(sym__operand_name);
-      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(573);
+      ACCEPT_TOKEN(sym__reference);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(573);
       END_STATE();
     case 574:
-      ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(574);
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(575);
+      if (lookahead == '/') ADVANCE(577);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(578);
       END_STATE();
     case 575:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '*') ADVANCE(576);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == ',') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(575);
+      END_STATE();
+    case 576:
+      ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '/') ADVANCE(578);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(579);
-      END_STATE();
-    case 576:
-      ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '*') ADVANCE(577);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == ',') ADVANCE(26);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(576);
+          lookahead != 0x212a) ADVANCE(578);
       END_STATE();
     case 577:
-      ACCEPT_TOKEN(sym__module_name);
-      if (lookahead == '/') ADVANCE(579);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != ' ' &&
-          lookahead != ',' &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(579);
-      END_STATE();
-    case 578:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
-          lookahead == ',') ADVANCE(819);
+          lookahead == ',') ADVANCE(818);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(578);
+          lookahead != 0x212a) ADVANCE(577);
       END_STATE();
-    case 579:
+    case 578:
       ACCEPT_TOKEN(sym__module_name);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != ' ' &&
           lookahead != ',' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(579);
+          lookahead != 0x212a) ADVANCE(578);
+      END_STATE();
+    case 579:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(589);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 580:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(590);
+      if (lookahead == 'a') ADVANCE(584);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 581:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(585);
+      if (lookahead == 'a') ADVANCE(586);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 582:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(587);
+      if (lookahead == 'e') ADVANCE(588);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 583:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(589);
+      if (lookahead == 'e') ADVANCE(592);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 584:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(593);
+      if (lookahead == 'm') ADVANCE(583);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 585:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(584);
+      if (lookahead == 'n') ADVANCE(590);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 586:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 'n') ADVANCE(591);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 587:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(592);
+      if (lookahead == 'o') ADVANCE(585);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 588:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(586);
+      if (lookahead == 'r') ADVANCE(125);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 589:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(126);
+      if (lookahead == 'r') ADVANCE(580);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 590:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(581);
+      if (lookahead == 's') ADVANCE(593);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 591:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(594);
+      if (lookahead == 't') ADVANCE(123);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
     case 592:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
-      END_STATE();
-    case 593:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(583);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
-      END_STATE();
-    case 594:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == 't') ADVANCE(582);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
-    case 595:
+    case 593:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(581);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 594:
       ACCEPT_TOKEN(sym_opcode);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(595);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
-    case 596:
+    case 595:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-') ADVANCE(742);
+      if (lookahead == '-') ADVANCE(741);
       if (lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 596:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(632);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 597:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(633);
+      if (lookahead == '_') ADVANCE(665);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 598:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(666);
+      if (lookahead == '_') ADVANCE(628);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 599:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(629);
+      if (lookahead == '_') ADVANCE(671);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 600:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(672);
+      if (lookahead == '_') ADVANCE(611);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 601:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(612);
+      if (lookahead == '_') ADVANCE(691);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 602:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(692);
+      if (lookahead == '_') ADVANCE(715);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 603:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(716);
+      if (lookahead == '_') ADVANCE(673);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 604:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(674);
+      if (lookahead == '_') ADVANCE(675);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 605:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(676);
+      if (lookahead == '_') ADVANCE(677);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 606:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(678);
+      if (lookahead == '_') ADVANCE(719);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 607:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(720);
+      if (lookahead == '_') ADVANCE(635);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 608:
       ACCEPT_TOKEN(sym_key);
@@ -8594,7 +8589,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 609:
       ACCEPT_TOKEN(sym_key);
@@ -8603,117 +8598,118 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 610:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == '_') ADVANCE(638);
+      if (lookahead == 'a') ADVANCE(689);
+      if (lookahead == 'o') ADVANCE(703);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 611:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(690);
-      if (lookahead == 'o') ADVANCE(704);
+      if (lookahead == 'a') ADVANCE(740);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 612:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(741);
+      if (lookahead == 'a') ADVANCE(132);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 613:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(133);
+      if (lookahead == 'a') ADVANCE(645);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 614:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(646);
+      if (lookahead == 'a') ADVANCE(683);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 615:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(684);
+      if (lookahead == 'a') ADVANCE(704);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 616:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(705);
+      if (lookahead == 'a') ADVANCE(760);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 617:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(761);
+      if (lookahead == 'a') ADVANCE(695);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 618:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(696);
+      if (lookahead == 'a') ADVANCE(763);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 619:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(764);
+      if (lookahead == 'a') ADVANCE(750);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 620:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(751);
+      if (lookahead == 'a') ADVANCE(766);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 621:
       ACCEPT_TOKEN(sym_key);
@@ -8723,7 +8719,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 622:
       ACCEPT_TOKEN(sym_key);
@@ -8733,7 +8729,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 623:
       ACCEPT_TOKEN(sym_key);
@@ -8743,27 +8739,27 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 624:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(770);
+      if (lookahead == 'a') ADVANCE(771);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 625:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(772);
+      if (lookahead == 'a') ADVANCE(698);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 626:
       ACCEPT_TOKEN(sym_key);
@@ -8773,99 +8769,99 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 627:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(700);
+      if (lookahead == 'c') ADVANCE(666);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 628:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(667);
+      if (lookahead == 'c') ADVANCE(723);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 629:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(724);
+      if (lookahead == 'c') ADVANCE(616);
+      if (lookahead == 'e') ADVANCE(686);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 630:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(617);
-      if (lookahead == 'e') ADVANCE(687);
+      if (lookahead == 'c') ADVANCE(758);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 631:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(759);
+      if (lookahead == 'c') ADVANCE(652);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 632:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(653);
+      if (lookahead == 'c') ADVANCE(735);
+      if (lookahead == 'l') ADVANCE(681);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 633:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(736);
-      if (lookahead == 'l') ADVANCE(682);
+      if (lookahead == 'c') ADVANCE(770);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 634:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(771);
+      if (lookahead == 'c') ADVANCE(624);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 635:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(625);
+      if (lookahead == 'c') ADVANCE(736);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 636:
       ACCEPT_TOKEN(sym_key);
@@ -8875,7 +8871,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 637:
       ACCEPT_TOKEN(sym_key);
@@ -8885,128 +8881,128 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 638:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'c') ADVANCE(739);
+      if (lookahead == 'd') ADVANCE(782);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 639:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(783);
+      if (lookahead == 'd') ADVANCE(668);
+      if (lookahead == 't') ADVANCE(746);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 640:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(669);
-      if (lookahead == 't') ADVANCE(747);
+      if (lookahead == 'd') ADVANCE(94);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 641:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(95);
+      if (lookahead == 'd') ADVANCE(97);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 642:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(98);
+      if (lookahead == 'd') ADVANCE(113);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 643:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(114);
+      if (lookahead == 'd') ADVANCE(111);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 644:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(112);
+      if (lookahead == 'd') ADVANCE(596);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 645:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(597);
+      if (lookahead == 'd') ADVANCE(618);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 646:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(619);
+      if (lookahead == 'd') ADVANCE(658);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 647:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(659);
+      if (lookahead == 'd') ADVANCE(609);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 648:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(610);
+      if (lookahead == 'e') ADVANCE(761);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 649:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(762);
+      if (lookahead == 'e') ADVANCE(100);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 650:
       ACCEPT_TOKEN(sym_key);
@@ -9016,110 +9012,70 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 651:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(102);
+      if (lookahead == 'e') ADVANCE(598);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 652:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(599);
+      if (lookahead == 'e') ADVANCE(755);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 653:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(756);
+      if (lookahead == 'e') ADVANCE(630);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 654:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(631);
+      if (lookahead == 'e') ADVANCE(747);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 655:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(748);
+      if (lookahead == 'e') ADVANCE(647);
+      if (lookahead == 's') ADVANCE(134);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 656:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(648);
-      if (lookahead == 's') ADVANCE(135);
+      if (lookahead == 'e') ADVANCE(646);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 657:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(647);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 658:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(603);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 659:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(632);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 660:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(600);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 661:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'e') ADVANCE(602);
       if (lookahead == '-' ||
@@ -9127,17 +9083,57 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 662:
+    case 658:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(714);
+      if (lookahead == 'e') ADVANCE(631);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 659:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(599);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 660:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(601);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 661:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(713);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 662:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(603);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 663:
       ACCEPT_TOKEN(sym_key);
@@ -9147,49 +9143,59 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 664:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(605);
+      if (lookahead == 'e') ADVANCE(607);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 665:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(608);
+      if (lookahead == 'f') ADVANCE(751);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 666:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'f') ADVANCE(752);
+      if (lookahead == 'h') ADVANCE(608);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 667:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'h') ADVANCE(609);
+      if (lookahead == 'i') ADVANCE(724);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 668:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(759);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 669:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(725);
       if (lookahead == '-' ||
@@ -9197,39 +9203,39 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 669:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(760);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 670:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(726);
+      if (lookahead == 'i') ADVANCE(728);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 671:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(729);
+      if (lookahead == 'i') ADVANCE(640);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 672:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(730);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 673:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(641);
       if (lookahead == '-' ||
@@ -9237,19 +9243,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 673:
+    case 674:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(731);
+      if (lookahead == 'i') ADVANCE(732);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 674:
+    case 675:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(642);
       if (lookahead == '-' ||
@@ -9257,19 +9263,20 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 675:
+    case 676:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(733);
+      if (lookahead == 'i') ADVANCE(690);
+      if (lookahead == 'u') ADVANCE(717);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 676:
+    case 677:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(643);
       if (lookahead == '-' ||
@@ -9277,40 +9284,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 677:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(691);
-      if (lookahead == 'u') ADVANCE(718);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 678:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(644);
+      if (lookahead == 'i') ADVANCE(692);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 679:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(693);
+      if (lookahead == 'i') ADVANCE(733);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(714);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(716);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 682:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'i') ADVANCE(734);
       if (lookahead == '-' ||
@@ -9318,167 +9334,147 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 681:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(715);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 682:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(717);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 683:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'i') ADVANCE(735);
+      if (lookahead == 'l') ADVANCE(757);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 684:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(758);
+      if (lookahead == 'l') ADVANCE(655);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 685:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(656);
+      if (lookahead == 'l') ADVANCE(595);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 686:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(596);
+      if (lookahead == 'l') ADVANCE(653);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 687:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(654);
+      if (lookahead == 'l') ADVANCE(783);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 688:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(784);
+      if (lookahead == 'l') ADVANCE(775);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 689:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(776);
+      if (lookahead == 'l') ADVANCE(684);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 690:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(685);
+      if (lookahead == 'l') ADVANCE(657);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 691:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(658);
+      if (lookahead == 'l') ADVANCE(729);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 692:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(730);
+      if (lookahead == 'l') ADVANCE(660);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 693:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(661);
+      if (lookahead == 'l') ADVANCE(777);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 694:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'l') ADVANCE(778);
+      if (lookahead == 'm') ADVANCE(739);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 695:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(740);
+      if (lookahead == 'm') ADVANCE(659);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 696:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(660);
+      if (lookahead == 'm') ADVANCE(708);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 697:
       ACCEPT_TOKEN(sym_key);
@@ -9488,17 +9484,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 698:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(710);
+      if (lookahead == 'm') ADVANCE(662);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 699:
       ACCEPT_TOKEN(sym_key);
@@ -9508,17 +9504,17 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 700:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(664);
+      if (lookahead == 'm') ADVANCE(743);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 701:
       ACCEPT_TOKEN(sym_key);
@@ -9528,7 +9524,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 702:
       ACCEPT_TOKEN(sym_key);
@@ -9538,67 +9534,67 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 703:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'm') ADVANCE(746);
+      if (lookahead == 'n') ADVANCE(639);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 704:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(640);
+      if (lookahead == 'n') ADVANCE(627);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 705:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(628);
+      if (lookahead == 'n') ADVANCE(140);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 706:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(141);
+      if (lookahead == 'n') ADVANCE(149);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 707:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(150);
+      if (lookahead == 'n') ADVANCE(151);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 708:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(152);
+      if (lookahead == 'n') ADVANCE(104);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 709:
       ACCEPT_TOKEN(sym_key);
@@ -9608,19 +9604,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 710:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(106);
+      if (lookahead == 'n') ADVANCE(752);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 711:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(644);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 712:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(753);
       if (lookahead == '-' ||
@@ -9628,39 +9634,39 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 712:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(645);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 713:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(754);
+      if (lookahead == 'n') ADVANCE(764);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 714:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(765);
+      if (lookahead == 'n') ADVANCE(649);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 715:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(617);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 716:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(650);
       if (lookahead == '-' ||
@@ -9668,39 +9674,39 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 716:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(618);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 717:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(651);
+      if (lookahead == 'n') ADVANCE(633);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 718:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(634);
+      if (lookahead == 'n') ADVANCE(605);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 719:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(625);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 720:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'n') ADVANCE(606);
       if (lookahead == '-' ||
@@ -9708,59 +9714,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 720:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(626);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 721:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'n') ADVANCE(607);
+      if (lookahead == 'o') ADVANCE(638);
+      if (lookahead == 'r') ADVANCE(615);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 722:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(639);
-      if (lookahead == 'r') ADVANCE(616);
+      if (lookahead == 'o') ADVANCE(600);
+      if (lookahead == 'r') ADVANCE(776);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 723:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(601);
-      if (lookahead == 'r') ADVANCE(777);
+      if (lookahead == 'o') ADVANCE(694);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 724:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(695);
+      if (lookahead == 'o') ADVANCE(705);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 725:
       ACCEPT_TOKEN(sym_key);
@@ -9770,9 +9766,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 726:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(749);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 727:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 728:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'o') ADVANCE(707);
       if (lookahead == '-' ||
@@ -9780,107 +9796,87 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 727:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(750);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 728:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(686);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 729:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(708);
+      if (lookahead == 'o') ADVANCE(634);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 730:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(635);
+      if (lookahead == 'o') ADVANCE(710);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 731:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(711);
+      if (lookahead == 'o') ADVANCE(688);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 732:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(689);
+      if (lookahead == 'o') ADVANCE(712);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 733:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(713);
+      if (lookahead == 'o') ADVANCE(720);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 734:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(721);
+      if (lookahead == 'o') ADVANCE(718);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 735:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(719);
+      if (lookahead == 'o') ADVANCE(693);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 736:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(694);
+      if (lookahead == 'o') ADVANCE(700);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 737:
       ACCEPT_TOKEN(sym_key);
@@ -9890,7 +9886,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 738:
       ACCEPT_TOKEN(sym_key);
@@ -9900,19 +9896,49 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 739:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'o') ADVANCE(703);
+      if (lookahead == 'p') ADVANCE(778);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 740:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(742);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 741:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(748);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 742:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(687);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 743:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'p') ADVANCE(779);
       if (lookahead == '-' ||
@@ -9920,37 +9946,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 741:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(743);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 742:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(749);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 743:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(688);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 744:
       ACCEPT_TOKEN(sym_key);
@@ -9960,7 +9956,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 745:
       ACCEPT_TOKEN(sym_key);
@@ -9970,189 +9966,159 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 746:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'p') ADVANCE(782);
+      if (lookahead == 'r') ADVANCE(727);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 747:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(728);
+      if (lookahead == 'r') ADVANCE(144);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 748:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(145);
+      if (lookahead == 'r') ADVANCE(656);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 749:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(657);
+      if (lookahead == 'r') ADVANCE(754);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 750:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(755);
+      if (lookahead == 'r') ADVANCE(661);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 751:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(662);
+      if (lookahead == 'r') ADVANCE(626);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 752:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'r') ADVANCE(627);
+      if (lookahead == 's') ADVANCE(145);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 753:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(146);
+      if (lookahead == 's') ADVANCE(147);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 754:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(148);
+      if (lookahead == 's') ADVANCE(154);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 755:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(155);
+      if (lookahead == 's') ADVANCE(756);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 756:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(757);
+      if (lookahead == 's') ADVANCE(726);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 757:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(727);
+      if (lookahead == 's') ADVANCE(664);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 758:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 's') ADVANCE(665);
+      if (lookahead == 't') ADVANCE(142);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 759:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(143);
+      if (lookahead == 't') ADVANCE(667);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 760:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(668);
+      if (lookahead == 't') ADVANCE(762);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 761:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(763);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 762:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(614);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 763:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(655);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 764:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 't') ADVANCE(613);
       if (lookahead == '-' ||
@@ -10160,27 +10126,57 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 762:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(654);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 763:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(612);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 764:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(597);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 765:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(598);
+      if (lookahead == 't') ADVANCE(620);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 766:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(621);
+      if (lookahead == 't') ADVANCE(669);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 767:
       ACCEPT_TOKEN(sym_key);
@@ -10190,57 +10186,57 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 768:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(671);
+      if (lookahead == 't') ADVANCE(672);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 769:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(673);
+      if (lookahead == 't') ADVANCE(674);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 770:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(675);
+      if (lookahead == 't') ADVANCE(679);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 771:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(680);
+      if (lookahead == 't') ADVANCE(682);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 772:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(683);
+      if (lookahead == 't') ADVANCE(621);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 773:
       ACCEPT_TOKEN(sym_key);
@@ -10250,7 +10246,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 774:
       ACCEPT_TOKEN(sym_key);
@@ -10260,19 +10256,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 775:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(624);
+      if (lookahead == 'u') ADVANCE(696);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 776:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(651);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 777:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == 'u') ADVANCE(697);
       if (lookahead == '-' ||
@@ -10280,37 +10286,27 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
-      END_STATE();
-    case 777:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(652);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 778:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(698);
+      if (lookahead == 'u') ADVANCE(765);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 779:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(766);
+      if (lookahead == 'u') ADVANCE(772);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 780:
       ACCEPT_TOKEN(sym_key);
@@ -10320,7 +10316,7 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 781:
       ACCEPT_TOKEN(sym_key);
@@ -10330,60 +10326,50 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 782:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'u') ADVANCE(775);
+      if (lookahead == 'y') ADVANCE(138);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 783:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'y') ADVANCE(139);
+      if (lookahead == 'y') ADVANCE(135);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 784:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'y') ADVANCE(136);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
     case 785:
-      ACCEPT_TOKEN(sym_key);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(785);
+      ACCEPT_TOKEN(sym_integer);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       END_STATE();
     case 786:
-      ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '*') ADVANCE(787);
+      if (lookahead == '/') ADVANCE(790);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
     case 787:
       ACCEPT_TOKEN(sym_word);
       if (lookahead == '*') ADVANCE(788);
-      if (lookahead == '/') ADVANCE(791);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
-      END_STATE();
-    case 788:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(789);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
@@ -10398,19 +10384,19 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(788);
+          lookahead != 0x212a) ADVANCE(787);
+      END_STATE();
+    case 788:
+      ACCEPT_TOKEN(sym_word);
+      if (lookahead == '/') ADVANCE(791);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
     case 789:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(792);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
+      if (lookahead == '=') ADVANCE(160);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
     case 790:
-      ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(161);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
-      END_STATE();
-    case 791:
       ACCEPT_TOKEN(sym_word);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
@@ -10424,33 +10410,52 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(819);
+          lookahead == '}') ADVANCE(818);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(791);
+          lookahead != 0x212a) ADVANCE(790);
+      END_STATE();
+    case 791:
+      ACCEPT_TOKEN(sym_word);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
     case 792:
-      ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(792);
-      END_STATE();
-    case 793:
       ACCEPT_TOKEN(sym_string);
       END_STATE();
-    case 794:
+    case 793:
       ACCEPT_TOKEN(sym__open_string);
       if (lookahead == '\n') ADVANCE(45);
-      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '"') ADVANCE(792);
       if (lookahead == '\\') ADVANCE(2);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(794);
+          lookahead != 0x212a) ADVANCE(793);
+      END_STATE();
+    case 794:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(22);
+      if (lookahead == '*') ADVANCE(799);
+      if (lookahead == '<') ADVANCE(794);
+      if (lookahead == '[') ADVANCE(28);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(795);
       END_STATE();
     case 795:
       ACCEPT_TOKEN(sym__plain_value);
       if (lookahead == '(') ADVANCE(22);
-      if (lookahead == '*') ADVANCE(800);
-      if (lookahead == '<') ADVANCE(795);
+      if (lookahead == '*') ADVANCE(799);
+      if (lookahead == '<') ADVANCE(794);
       if (lookahead == '[') ADVANCE(28);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
@@ -10458,58 +10463,39 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '%' ||
           lookahead == ')' ||
           lookahead == ',' ||
+          lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(796);
+          lookahead != 0x212a) ADVANCE(795);
       END_STATE();
     case 796:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(22);
-      if (lookahead == '*') ADVANCE(800);
-      if (lookahead == '<') ADVANCE(795);
-      if (lookahead == '[') ADVANCE(28);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
+      if (lookahead == '(') ADVANCE(815);
+      if (lookahead == '<') ADVANCE(796);
+      if (lookahead == '[') ADVANCE(816);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
           lookahead == '%' ||
           lookahead == ')' ||
           lookahead == ',' ||
-          lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(26);
+          lookahead == '}') ADVANCE(818);
       if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(796);
+          lookahead != 0x212a) ADVANCE(797);
       END_STATE();
     case 797:
       ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(816);
-      if (lookahead == '<') ADVANCE(797);
-      if (lookahead == '[') ADVANCE(817);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ' ||
-          lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == ')' ||
-          lookahead == ',' ||
-          lookahead == ']' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(819);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(798);
-      END_STATE();
-    case 798:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(816);
-      if (lookahead == '<') ADVANCE(797);
-      if (lookahead == '[') ADVANCE(817);
+      if (lookahead == '(') ADVANCE(815);
+      if (lookahead == '<') ADVANCE(796);
+      if (lookahead == '[') ADVANCE(816);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
@@ -10520,55 +10506,55 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '=' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(819);
+          lookahead == '}') ADVANCE(818);
       if (lookahead != 0 &&
           (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(798);
+          lookahead != 0x212a) ADVANCE(797);
+      END_STATE();
+    case 798:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '*') ADVANCE(795);
+      if (lookahead == '/') ADVANCE(797);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 799:
       ACCEPT_TOKEN(sym__plain_value);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '*') ADVANCE(796);
-      if (lookahead == '/') ADVANCE(798);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '/') ADVANCE(800);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 800:
       ACCEPT_TOKEN(sym__plain_value);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '/') ADVANCE(801);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 801:
       ACCEPT_TOKEN(sym__plain_value);
       if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
+      if (lookahead == '<') ADVANCE(801);
       if (lookahead == '[') ADVANCE(47);
-      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(801);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(800);
       END_STATE();
     case 802:
-      ACCEPT_TOKEN(sym__plain_value);
-      if (lookahead == '(') ADVANCE(21);
-      if (lookahead == '<') ADVANCE(802);
-      if (lookahead == '[') ADVANCE(47);
-      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(801);
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(803);
+      if (lookahead == '/') ADVANCE(817);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 803:
       ACCEPT_TOKEN(sym__plain_text);
       if (lookahead == '*') ADVANCE(804);
-      if (lookahead == '/') ADVANCE(818);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(63);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
-      END_STATE();
-    case 804:
-      ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '*') ADVANCE(805);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(24);
@@ -10579,52 +10565,52 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(804);
+          lookahead != 0x212a) ADVANCE(803);
+      END_STATE();
+    case 804:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(812);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 805:
       ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '/') ADVANCE(813);
+      if (lookahead == '=') ADVANCE(160);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(63);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 806:
       ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '=') ADVANCE(161);
+      if (lookahead == '>') ADVANCE(115);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(63);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 807:
       ACCEPT_TOKEN(sym__plain_text);
-      if (lookahead == '>') ADVANCE(116);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(63);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(786);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
       END_STATE();
     case 808:
-      ACCEPT_TOKEN(sym__plain_text);
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(809);
+      if (lookahead == '/') ADVANCE(817);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(63);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(808);
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
       END_STATE();
     case 809:
       ACCEPT_TOKEN(sym__next_text);
       if (lookahead == '*') ADVANCE(810);
-      if (lookahead == '/') ADVANCE(818);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(64);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
-      END_STATE();
-    case 810:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '*') ADVANCE(811);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(27);
@@ -10635,29 +10621,29 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(810);
+          lookahead != 0x212a) ADVANCE(809);
+      END_STATE();
+    case 810:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '/') ADVANCE(812);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
       END_STATE();
     case 811:
       ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '/') ADVANCE(813);
       if (lookahead == '\t' ||
           (0x0b <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') ADVANCE(64);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
       END_STATE();
     case 812:
-      ACCEPT_TOKEN(sym__next_text);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(64);
-      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(812);
+      ACCEPT_TOKEN(aux_sym_comment_token1);
       END_STATE();
     case 813:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      END_STATE();
-    case 814:
-      ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ')') ADVANCE(801);
+      if (lookahead == ')') ADVANCE(800);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '(' &&
@@ -10665,19 +10651,28 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(21);
       END_STATE();
-    case 815:
+    case 814:
       ACCEPT_TOKEN(aux_sym_comment_token1);
-      if (lookahead == ']') ADVANCE(801);
+      if (lookahead == ']') ADVANCE(800);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != '[' &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(47);
       END_STATE();
+    case 815:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(818);
+      if (lookahead == ')') ADVANCE(797);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(815);
+      END_STATE();
     case 816:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '(') ADVANCE(819);
-      if (lookahead == ')') ADVANCE(798);
+      if (lookahead == '[') ADVANCE(818);
+      if (lookahead == ']') ADVANCE(797);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
@@ -10685,33 +10680,24 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
       END_STATE();
     case 817:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '[') ADVANCE(819);
-      if (lookahead == ']') ADVANCE(798);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(818);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(817);
       if (lookahead != 0 &&
-          lookahead != '\n' &&
+          (lookahead < '\t' || '\r' < lookahead) &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(817);
       END_STATE();
     case 818:
       ACCEPT_TOKEN(aux_sym_comment_token2);
-      if (lookahead == '"' ||
-          lookahead == '%' ||
-          lookahead == '{' ||
-          lookahead == '}') ADVANCE(819);
-      if (lookahead == '\t' ||
-          (0x0b <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') ADVANCE(818);
-      if (lookahead != 0 &&
-          (lookahead < '\t' || '\r' < lookahead) &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(818);
-      END_STATE();
-    case 819:
-      ACCEPT_TOKEN(aux_sym_comment_token2);
       if (lookahead != 0 &&
           lookahead != '\n' &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(819);
+          lookahead != 0x212a) ADVANCE(818);
       END_STATE();
     default:
       return false;
@@ -10735,34 +10721,34 @@ static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [13] = {.lex_state = 5},
   [14] = {.lex_state = 5},
   [15] = {.lex_state = 5},
-  [16] = {.lex_state = 14},
-  [17] = {.lex_state = 14},
-  [18] = {.lex_state = 78},
-  [19] = {.lex_state = 78},
-  [20] = {.lex_state = 78},
-  [21] = {.lex_state = 72},
+  [16] = {.lex_state = 13},
+  [17] = {.lex_state = 13},
+  [18] = {.lex_state = 79},
+  [19] = {.lex_state = 79},
+  [20] = {.lex_state = 79},
+  [21] = {.lex_state = 76},
   [22] = {.lex_state = 72},
-  [23] = {.lex_state = 76},
+  [23] = {.lex_state = 72},
   [24] = {.lex_state = 72},
-  [25] = {.lex_state = 76},
+  [25] = {.lex_state = 9},
   [26] = {.lex_state = 76},
-  [27] = {.lex_state = 73},
-  [28] = {.lex_state = 72},
-  [29] = {.lex_state = 9},
-  [30] = {.lex_state = 9},
-  [31] = {.lex_state = 76},
-  [32] = {.lex_state = 76},
-  [33] = {.lex_state = 76},
+  [27] = {.lex_state = 76},
+  [28] = {.lex_state = 76},
+  [29] = {.lex_state = 73},
+  [30] = {.lex_state = 72},
+  [31] = {.lex_state = 9},
+  [32] = {.lex_state = 9},
+  [33] = {.lex_state = 9},
   [34] = {.lex_state = 76},
-  [35] = {.lex_state = 73},
-  [36] = {.lex_state = 72},
-  [37] = {.lex_state = 9},
-  [38] = {.lex_state = 9},
+  [35] = {.lex_state = 76},
+  [36] = {.lex_state = 76},
+  [37] = {.lex_state = 73},
+  [38] = {.lex_state = 76},
   [39] = {.lex_state = 76},
-  [40] = {.lex_state = 76},
-  [41] = {.lex_state = 76},
-  [42] = {.lex_state = 73},
-  [43] = {.lex_state = 72},
+  [40] = {.lex_state = 72},
+  [41] = {.lex_state = 73},
+  [42] = {.lex_state = 72},
+  [43] = {.lex_state = 76},
   [44] = {.lex_state = 76},
   [45] = {.lex_state = 76},
   [46] = {.lex_state = 76},
@@ -10777,323 +10763,323 @@ static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [55] = {.lex_state = 9},
   [56] = {.lex_state = 76},
   [57] = {.lex_state = 9},
-  [58] = {.lex_state = 9},
+  [58] = {.lex_state = 76},
   [59] = {.lex_state = 76},
-  [60] = {.lex_state = 76},
+  [60] = {.lex_state = 9},
   [61] = {.lex_state = 9},
-  [62] = {.lex_state = 76},
-  [63] = {.lex_state = 76},
+  [62] = {.lex_state = 9},
+  [63] = {.lex_state = 9},
   [64] = {.lex_state = 9},
-  [65] = {.lex_state = 9},
-  [66] = {.lex_state = 9},
-  [67] = {.lex_state = 9},
-  [68] = {.lex_state = 76},
-  [69] = {.lex_state = 73},
+  [65] = {.lex_state = 76},
+  [66] = {.lex_state = 76},
+  [67] = {.lex_state = 73},
+  [68] = {.lex_state = 9},
+  [69] = {.lex_state = 9},
   [70] = {.lex_state = 9},
   [71] = {.lex_state = 9},
   [72] = {.lex_state = 9},
-  [73] = {.lex_state = 9},
+  [73] = {.lex_state = 76},
   [74] = {.lex_state = 9},
   [75] = {.lex_state = 73},
-  [76] = {.lex_state = 73},
-  [77] = {.lex_state = 9},
-  [78] = {.lex_state = 9},
-  [79] = {.lex_state = 9},
-  [80] = {.lex_state = 76},
-  [81] = {.lex_state = 9},
-  [82] = {.lex_state = 73},
-  [83] = {.lex_state = 73},
+  [76] = {.lex_state = 9},
+  [77] = {.lex_state = 73},
+  [78] = {.lex_state = 79},
+  [79] = {.lex_state = 79},
+  [80] = {.lex_state = 73},
+  [81] = {.lex_state = 73},
+  [82] = {.lex_state = 76},
+  [83] = {.lex_state = 79},
   [84] = {.lex_state = 9},
-  [85] = {.lex_state = 73},
-  [86] = {.lex_state = 9},
-  [87] = {.lex_state = 73},
-  [88] = {.lex_state = 9},
-  [89] = {.lex_state = 9},
-  [90] = {.lex_state = 74},
-  [91] = {.lex_state = 78},
-  [92] = {.lex_state = 74},
-  [93] = {.lex_state = 74},
+  [85] = {.lex_state = 9},
+  [86] = {.lex_state = 79},
+  [87] = {.lex_state = 79},
+  [88] = {.lex_state = 79},
+  [89] = {.lex_state = 79},
+  [90] = {.lex_state = 9},
+  [91] = {.lex_state = 79},
+  [92] = {.lex_state = 9},
+  [93] = {.lex_state = 79},
   [94] = {.lex_state = 9},
-  [95] = {.lex_state = 9},
+  [95] = {.lex_state = 73},
   [96] = {.lex_state = 9},
-  [97] = {.lex_state = 9},
+  [97] = {.lex_state = 73},
   [98] = {.lex_state = 9},
   [99] = {.lex_state = 9},
-  [100] = {.lex_state = 9},
-  [101] = {.lex_state = 9},
+  [100] = {.lex_state = 79},
+  [101] = {.lex_state = 74},
   [102] = {.lex_state = 74},
-  [103] = {.lex_state = 78},
-  [104] = {.lex_state = 4},
-  [105] = {.lex_state = 74},
-  [106] = {.lex_state = 4},
-  [107] = {.lex_state = 78},
-  [108] = {.lex_state = 74},
-  [109] = {.lex_state = 74},
-  [110] = {.lex_state = 78},
-  [111] = {.lex_state = 74},
-  [112] = {.lex_state = 78},
-  [113] = {.lex_state = 78},
-  [114] = {.lex_state = 78},
-  [115] = {.lex_state = 4},
-  [116] = {.lex_state = 78},
-  [117] = {.lex_state = 78},
-  [118] = {.lex_state = 74},
+  [103] = {.lex_state = 79},
+  [104] = {.lex_state = 79},
+  [105] = {.lex_state = 79},
+  [106] = {.lex_state = 74},
+  [107] = {.lex_state = 4},
+  [108] = {.lex_state = 79},
+  [109] = {.lex_state = 9},
+  [110] = {.lex_state = 9},
+  [111] = {.lex_state = 9},
+  [112] = {.lex_state = 79},
+  [113] = {.lex_state = 4},
+  [114] = {.lex_state = 9},
+  [115] = {.lex_state = 79},
+  [116] = {.lex_state = 9},
+  [117] = {.lex_state = 9},
+  [118] = {.lex_state = 79},
   [119] = {.lex_state = 74},
-  [120] = {.lex_state = 78},
+  [120] = {.lex_state = 74},
   [121] = {.lex_state = 74},
-  [122] = {.lex_state = 78},
-  [123] = {.lex_state = 4},
+  [122] = {.lex_state = 79},
+  [123] = {.lex_state = 79},
   [124] = {.lex_state = 4},
-  [125] = {.lex_state = 9},
-  [126] = {.lex_state = 78},
-  [127] = {.lex_state = 78},
+  [125] = {.lex_state = 74},
+  [126] = {.lex_state = 74},
+  [127] = {.lex_state = 74},
   [128] = {.lex_state = 74},
   [129] = {.lex_state = 74},
-  [130] = {.lex_state = 78},
-  [131] = {.lex_state = 74},
-  [132] = {.lex_state = 74},
+  [130] = {.lex_state = 9},
+  [131] = {.lex_state = 79},
+  [132] = {.lex_state = 4},
   [133] = {.lex_state = 4},
-  [134] = {.lex_state = 74},
-  [135] = {.lex_state = 30},
-  [136] = {.lex_state = 78},
-  [137] = {.lex_state = 78},
+  [134] = {.lex_state = 79},
+  [135] = {.lex_state = 9},
+  [136] = {.lex_state = 79},
+  [137] = {.lex_state = 4},
   [138] = {.lex_state = 74},
-  [139] = {.lex_state = 78},
-  [140] = {.lex_state = 74},
+  [139] = {.lex_state = 79},
+  [140] = {.lex_state = 4},
   [141] = {.lex_state = 74},
-  [142] = {.lex_state = 30},
-  [143] = {.lex_state = 78},
-  [144] = {.lex_state = 74},
-  [145] = {.lex_state = 76},
-  [146] = {.lex_state = 10},
+  [142] = {.lex_state = 79},
+  [143] = {.lex_state = 79},
+  [144] = {.lex_state = 79},
+  [145] = {.lex_state = 74},
+  [146] = {.lex_state = 74},
   [147] = {.lex_state = 30},
-  [148] = {.lex_state = 76},
-  [149] = {.lex_state = 76},
-  [150] = {.lex_state = 76},
+  [148] = {.lex_state = 79},
+  [149] = {.lex_state = 30},
+  [150] = {.lex_state = 10},
   [151] = {.lex_state = 74},
   [152] = {.lex_state = 74},
-  [153] = {.lex_state = 74},
-  [154] = {.lex_state = 4},
-  [155] = {.lex_state = 78},
-  [156] = {.lex_state = 4},
-  [157] = {.lex_state = 4},
-  [158] = {.lex_state = 4},
-  [159] = {.lex_state = 78},
-  [160] = {.lex_state = 13},
-  [161] = {.lex_state = 10},
-  [162] = {.lex_state = 78},
-  [163] = {.lex_state = 78},
-  [164] = {.lex_state = 78},
-  [165] = {.lex_state = 78},
-  [166] = {.lex_state = 78},
-  [167] = {.lex_state = 78},
+  [153] = {.lex_state = 76},
+  [154] = {.lex_state = 79},
+  [155] = {.lex_state = 74},
+  [156] = {.lex_state = 74},
+  [157] = {.lex_state = 76},
+  [158] = {.lex_state = 76},
+  [159] = {.lex_state = 76},
+  [160] = {.lex_state = 4},
+  [161] = {.lex_state = 74},
+  [162] = {.lex_state = 74},
+  [163] = {.lex_state = 79},
+  [164] = {.lex_state = 74},
+  [165] = {.lex_state = 74},
+  [166] = {.lex_state = 4},
+  [167] = {.lex_state = 30},
   [168] = {.lex_state = 4},
-  [169] = {.lex_state = 4},
-  [170] = {.lex_state = 78},
-  [171] = {.lex_state = 78},
-  [172] = {.lex_state = 78},
-  [173] = {.lex_state = 4},
-  [174] = {.lex_state = 78},
-  [175] = {.lex_state = 78},
-  [176] = {.lex_state = 78},
-  [177] = {.lex_state = 78},
-  [178] = {.lex_state = 78},
-  [179] = {.lex_state = 78},
-  [180] = {.lex_state = 78},
-  [181] = {.lex_state = 30},
-  [182] = {.lex_state = 78},
-  [183] = {.lex_state = 78},
-  [184] = {.lex_state = 78},
-  [185] = {.lex_state = 3},
-  [186] = {.lex_state = 3},
-  [187] = {.lex_state = 77},
-  [188] = {.lex_state = 78},
-  [189] = {.lex_state = 13},
-  [190] = {.lex_state = 78},
-  [191] = {.lex_state = 77},
-  [192] = {.lex_state = 78},
+  [169] = {.lex_state = 79},
+  [170] = {.lex_state = 12},
+  [171] = {.lex_state = 79},
+  [172] = {.lex_state = 79},
+  [173] = {.lex_state = 79},
+  [174] = {.lex_state = 79},
+  [175] = {.lex_state = 79},
+  [176] = {.lex_state = 4},
+  [177] = {.lex_state = 4},
+  [178] = {.lex_state = 4},
+  [179] = {.lex_state = 79},
+  [180] = {.lex_state = 79},
+  [181] = {.lex_state = 10},
+  [182] = {.lex_state = 79},
+  [183] = {.lex_state = 79},
+  [184] = {.lex_state = 79},
+  [185] = {.lex_state = 79},
+  [186] = {.lex_state = 79},
+  [187] = {.lex_state = 79},
+  [188] = {.lex_state = 30},
+  [189] = {.lex_state = 30},
+  [190] = {.lex_state = 30},
+  [191] = {.lex_state = 79},
+  [192] = {.lex_state = 79},
   [193] = {.lex_state = 30},
-  [194] = {.lex_state = 30},
-  [195] = {.lex_state = 30},
-  [196] = {.lex_state = 30},
-  [197] = {.lex_state = 30},
+  [194] = {.lex_state = 3},
+  [195] = {.lex_state = 79},
+  [196] = {.lex_state = 3},
+  [197] = {.lex_state = 79},
   [198] = {.lex_state = 30},
-  [199] = {.lex_state = 78},
-  [200] = {.lex_state = 78},
+  [199] = {.lex_state = 30},
+  [200] = {.lex_state = 30},
   [201] = {.lex_state = 77},
-  [202] = {.lex_state = 78},
-  [203] = {.lex_state = 78},
-  [204] = {.lex_state = 78},
-  [205] = {.lex_state = 78},
-  [206] = {.lex_state = 30},
-  [207] = {.lex_state = 7},
-  [208] = {.lex_state = 9},
-  [209] = {.lex_state = 77},
-  [210] = {.lex_state = 77},
-  [211] = {.lex_state = 7},
-  [212] = {.lex_state = 77},
-  [213] = {.lex_state = 77},
-  [214] = {.lex_state = 77},
-  [215] = {.lex_state = 19},
-  [216] = {.lex_state = 5},
+  [202] = {.lex_state = 79},
+  [203] = {.lex_state = 77},
+  [204] = {.lex_state = 12},
+  [205] = {.lex_state = 79},
+  [206] = {.lex_state = 79},
+  [207] = {.lex_state = 79},
+  [208] = {.lex_state = 77},
+  [209] = {.lex_state = 79},
+  [210] = {.lex_state = 79},
+  [211] = {.lex_state = 79},
+  [212] = {.lex_state = 79},
+  [213] = {.lex_state = 30},
+  [214] = {.lex_state = 79},
+  [215] = {.lex_state = 79},
+  [216] = {.lex_state = 79},
   [217] = {.lex_state = 9},
   [218] = {.lex_state = 77},
   [219] = {.lex_state = 77},
-  [220] = {.lex_state = 19},
-  [221] = {.lex_state = 19},
-  [222] = {.lex_state = 8},
-  [223] = {.lex_state = 19},
-  [224] = {.lex_state = 19},
-  [225] = {.lex_state = 6},
-  [226] = {.lex_state = 3},
-  [227] = {.lex_state = 12},
-  [228] = {.lex_state = 9},
-  [229] = {.lex_state = 6},
-  [230] = {.lex_state = 6},
-  [231] = {.lex_state = 9},
-  [232] = {.lex_state = 31},
-  [233] = {.lex_state = 31},
-  [234] = {.lex_state = 19},
-  [235] = {.lex_state = 3},
-  [236] = {.lex_state = 9},
-  [237] = {.lex_state = 3},
-  [238] = {.lex_state = 8},
-  [239] = {.lex_state = 12},
-  [240] = {.lex_state = 12},
-  [241] = {.lex_state = 19},
-  [242] = {.lex_state = 12},
-  [243] = {.lex_state = 12},
-  [244] = {.lex_state = 9},
-  [245] = {.lex_state = 8},
-  [246] = {.lex_state = 31},
-  [247] = {.lex_state = 12},
-  [248] = {.lex_state = 12},
-  [249] = {.lex_state = 19},
-  [250] = {.lex_state = 19},
-  [251] = {.lex_state = 9},
-  [252] = {.lex_state = 12},
-  [253] = {.lex_state = 12},
-  [254] = {.lex_state = 9},
-  [255] = {.lex_state = 9},
-  [256] = {.lex_state = 19},
-  [257] = {.lex_state = 19},
-  [258] = {.lex_state = 9},
-  [259] = {.lex_state = 3},
-  [260] = {.lex_state = 19},
-  [261] = {.lex_state = 4},
-  [262] = {.lex_state = 77},
-  [263] = {.lex_state = 77},
-  [264] = {.lex_state = 19},
-  [265] = {.lex_state = 19},
-  [266] = {.lex_state = 19},
-  [267] = {.lex_state = 6},
+  [220] = {.lex_state = 77},
+  [221] = {.lex_state = 7},
+  [222] = {.lex_state = 19},
+  [223] = {.lex_state = 5},
+  [224] = {.lex_state = 77},
+  [225] = {.lex_state = 77},
+  [226] = {.lex_state = 7},
+  [227] = {.lex_state = 9},
+  [228] = {.lex_state = 77},
+  [229] = {.lex_state = 77},
+  [230] = {.lex_state = 9},
+  [231] = {.lex_state = 19},
+  [232] = {.lex_state = 19},
+  [233] = {.lex_state = 6},
+  [234] = {.lex_state = 3},
+  [235] = {.lex_state = 6},
+  [236] = {.lex_state = 19},
+  [237] = {.lex_state = 6},
+  [238] = {.lex_state = 9},
+  [239] = {.lex_state = 3},
+  [240] = {.lex_state = 3},
+  [241] = {.lex_state = 3},
+  [242] = {.lex_state = 19},
+  [243] = {.lex_state = 19},
+  [244] = {.lex_state = 31},
+  [245] = {.lex_state = 9},
+  [246] = {.lex_state = 9},
+  [247] = {.lex_state = 9},
+  [248] = {.lex_state = 19},
+  [249] = {.lex_state = 8},
+  [250] = {.lex_state = 8},
+  [251] = {.lex_state = 31},
+  [252] = {.lex_state = 19},
+  [253] = {.lex_state = 19},
+  [254] = {.lex_state = 31},
+  [255] = {.lex_state = 8},
+  [256] = {.lex_state = 9},
+  [257] = {.lex_state = 9},
+  [258] = {.lex_state = 19},
+  [259] = {.lex_state = 19},
+  [260] = {.lex_state = 9},
+  [261] = {.lex_state = 19},
+  [262] = {.lex_state = 19},
+  [263] = {.lex_state = 4},
+  [264] = {.lex_state = 77},
+  [265] = {.lex_state = 4},
+  [266] = {.lex_state = 6},
+  [267] = {.lex_state = 19},
   [268] = {.lex_state = 4},
-  [269] = {.lex_state = 4},
+  [269] = {.lex_state = 19},
   [270] = {.lex_state = 19},
-  [271] = {.lex_state = 77},
-  [272] = {.lex_state = 32},
-  [273] = {.lex_state = 19},
+  [271] = {.lex_state = 19},
+  [272] = {.lex_state = 77},
+  [273] = {.lex_state = 77},
   [274] = {.lex_state = 4},
-  [275] = {.lex_state = 4},
-  [276] = {.lex_state = 19},
-  [277] = {.lex_state = 4},
-  [278] = {.lex_state = 77},
-  [279] = {.lex_state = 19},
+  [275] = {.lex_state = 77},
+  [276] = {.lex_state = 4},
+  [277] = {.lex_state = 19},
+  [278] = {.lex_state = 19},
+  [279] = {.lex_state = 32},
   [280] = {.lex_state = 19},
-  [281] = {.lex_state = 19},
+  [281] = {.lex_state = 4},
   [282] = {.lex_state = 19},
   [283] = {.lex_state = 19},
-  [284] = {.lex_state = 31},
+  [284] = {.lex_state = 19},
   [285] = {.lex_state = 6},
-  [286] = {.lex_state = 11},
-  [287] = {.lex_state = 77},
+  [286] = {.lex_state = 33},
+  [287] = {.lex_state = 11},
   [288] = {.lex_state = 77},
   [289] = {.lex_state = 77},
-  [290] = {.lex_state = 77},
+  [290] = {.lex_state = 33},
   [291] = {.lex_state = 6},
-  [292] = {.lex_state = 77},
-  [293] = {.lex_state = 11},
+  [292] = {.lex_state = 6},
+  [293] = {.lex_state = 6},
   [294] = {.lex_state = 6},
-  [295] = {.lex_state = 6},
-  [296] = {.lex_state = 6},
-  [297] = {.lex_state = 77},
+  [295] = {.lex_state = 77},
+  [296] = {.lex_state = 77},
+  [297] = {.lex_state = 33},
   [298] = {.lex_state = 31},
-  [299] = {.lex_state = 31},
-  [300] = {.lex_state = 77},
-  [301] = {.lex_state = 33},
-  [302] = {.lex_state = 33},
-  [303] = {.lex_state = 33},
+  [299] = {.lex_state = 77},
+  [300] = {.lex_state = 31},
+  [301] = {.lex_state = 31},
+  [302] = {.lex_state = 77},
+  [303] = {.lex_state = 11},
   [304] = {.lex_state = 77},
-  [305] = {.lex_state = 77},
-  [306] = {.lex_state = 31},
-  [307] = {.lex_state = 6},
-  [308] = {.lex_state = 77},
-  [309] = {.lex_state = 77},
+  [305] = {.lex_state = 31},
+  [306] = {.lex_state = 77},
+  [307] = {.lex_state = 77},
+  [308] = {.lex_state = 6},
+  [309] = {.lex_state = 5},
   [310] = {.lex_state = 77},
   [311] = {.lex_state = 77},
   [312] = {.lex_state = 77},
-  [313] = {.lex_state = 73},
+  [313] = {.lex_state = 77},
   [314] = {.lex_state = 73},
   [315] = {.lex_state = 77},
-  [316] = {.lex_state = 77},
+  [316] = {.lex_state = 73},
   [317] = {.lex_state = 77},
   [318] = {.lex_state = 77},
   [319] = {.lex_state = 77},
-  [320] = {.lex_state = 5},
+  [320] = {.lex_state = 77},
   [321] = {.lex_state = 5},
-  [322] = {.lex_state = 77},
+  [322] = {.lex_state = 5},
   [323] = {.lex_state = 77},
   [324] = {.lex_state = 77},
   [325] = {.lex_state = 77},
-  [326] = {.lex_state = 73},
+  [326] = {.lex_state = 77},
   [327] = {.lex_state = 77},
   [328] = {.lex_state = 77},
-  [329] = {.lex_state = 77},
+  [329] = {.lex_state = 73},
   [330] = {.lex_state = 77},
-  [331] = {.lex_state = 19},
+  [331] = {.lex_state = 77},
   [332] = {.lex_state = 77},
-  [333] = {.lex_state = 77},
+  [333] = {.lex_state = 19},
   [334] = {.lex_state = 77},
   [335] = {.lex_state = 77},
   [336] = {.lex_state = 77},
   [337] = {.lex_state = 77},
   [338] = {.lex_state = 77},
   [339] = {.lex_state = 77},
-  [340] = {.lex_state = 0},
-  [341] = {.lex_state = 77},
+  [340] = {.lex_state = 77},
+  [341] = {.lex_state = 0},
   [342] = {.lex_state = 77},
   [343] = {.lex_state = 77},
   [344] = {.lex_state = 19},
-  [345] = {.lex_state = 12},
-  [346] = {.lex_state = 73},
-  [347] = {.lex_state = 77},
+  [345] = {.lex_state = 77},
+  [346] = {.lex_state = 77},
+  [347] = {.lex_state = 73},
   [348] = {.lex_state = 77},
   [349] = {.lex_state = 77},
   [350] = {.lex_state = 77},
   [351] = {.lex_state = 11},
-  [352] = {.lex_state = 5},
-  [353] = {.lex_state = 77},
-  [354] = {.lex_state = 77},
-  [355] = {.lex_state = 11},
+  [352] = {.lex_state = 77},
+  [353] = {.lex_state = 5},
+  [354] = {.lex_state = 11},
+  [355] = {.lex_state = 77},
   [356] = {.lex_state = 77},
   [357] = {.lex_state = 77},
   [358] = {.lex_state = 77},
-  [359] = {.lex_state = 77},
-  [360] = {.lex_state = 73},
-  [361] = {.lex_state = 12},
+  [359] = {.lex_state = 73},
+  [360] = {.lex_state = 77},
+  [361] = {.lex_state = 19},
   [362] = {.lex_state = 19},
-  [363] = {.lex_state = 19},
+  [363] = {.lex_state = 77},
   [364] = {.lex_state = 77},
   [365] = {.lex_state = 77},
   [366] = {.lex_state = 77},
   [367] = {.lex_state = 77},
-  [368] = {.lex_state = 77},
+  [368] = {.lex_state = 5},
   [369] = {.lex_state = 5},
   [370] = {.lex_state = 77},
-  [371] = {.lex_state = 5},
+  [371] = {.lex_state = 77},
   [372] = {.lex_state = 77},
-  [373] = {.lex_state = 77},
-  [374] = {.lex_state = 5},
+  [373] = {.lex_state = 5},
+  [374] = {.lex_state = 77},
   [375] = {.lex_state = 77},
   [376] = {.lex_state = 77},
   [377] = {.lex_state = 77},
@@ -11101,77 +11087,77 @@ static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [379] = {.lex_state = 77},
   [380] = {.lex_state = 77},
   [381] = {.lex_state = 77},
-  [382] = {.lex_state = 77},
-  [383] = {.lex_state = 5},
-  [384] = {.lex_state = 77},
-  [385] = {.lex_state = 5},
-  [386] = {.lex_state = 77},
-  [387] = {.lex_state = 5},
-  [388] = {.lex_state = 77},
-  [389] = {.lex_state = 5},
+  [382] = {.lex_state = 5},
+  [383] = {.lex_state = 77},
+  [384] = {.lex_state = 5},
+  [385] = {.lex_state = 77},
+  [386] = {.lex_state = 5},
+  [387] = {.lex_state = 77},
+  [388] = {.lex_state = 5},
+  [389] = {.lex_state = 77},
   [390] = {.lex_state = 77},
-  [391] = {.lex_state = 5},
+  [391] = {.lex_state = 77},
   [392] = {.lex_state = 77},
-  [393] = {.lex_state = 73},
+  [393] = {.lex_state = 11},
   [394] = {.lex_state = 77},
-  [395] = {.lex_state = 11},
+  [395] = {.lex_state = 77},
   [396] = {.lex_state = 77},
-  [397] = {.lex_state = 77},
+  [397] = {.lex_state = 73},
   [398] = {.lex_state = 77},
   [399] = {.lex_state = 77},
-  [400] = {.lex_state = 73},
-  [401] = {.lex_state = 77},
+  [400] = {.lex_state = 77},
+  [401] = {.lex_state = 33},
   [402] = {.lex_state = 77},
-  [403] = {.lex_state = 33},
+  [403] = {.lex_state = 77},
   [404] = {.lex_state = 77},
-  [405] = {.lex_state = 77},
+  [405] = {.lex_state = 33},
   [406] = {.lex_state = 77},
-  [407] = {.lex_state = 33},
-  [408] = {.lex_state = 0},
+  [407] = {.lex_state = 73},
+  [408] = {.lex_state = 73},
   [409] = {.lex_state = 73},
   [410] = {.lex_state = 73},
-  [411] = {.lex_state = 73},
-  [412] = {.lex_state = 73},
-  [413] = {.lex_state = 77},
-  [414] = {.lex_state = 77},
-  [415] = {.lex_state = 0},
-  [416] = {.lex_state = 73},
+  [411] = {.lex_state = 77},
+  [412] = {.lex_state = 0},
+  [413] = {.lex_state = 73},
+  [414] = {.lex_state = 73},
+  [415] = {.lex_state = 73},
+  [416] = {.lex_state = 0},
   [417] = {.lex_state = 73},
-  [418] = {.lex_state = 73},
-  [419] = {.lex_state = 73},
+  [418] = {.lex_state = 77},
+  [419] = {.lex_state = 77},
   [420] = {.lex_state = 77},
-  [421] = {.lex_state = 0},
+  [421] = {.lex_state = 73},
   [422] = {.lex_state = 77},
   [423] = {.lex_state = 77},
   [424] = {.lex_state = 73},
   [425] = {.lex_state = 77},
-  [426] = {.lex_state = 77},
-  [427] = {.lex_state = 73},
-  [428] = {.lex_state = 77},
-  [429] = {.lex_state = 77},
+  [426] = {.lex_state = 73},
+  [427] = {.lex_state = 11},
+  [428] = {.lex_state = 0},
+  [429] = {.lex_state = 73},
   [430] = {.lex_state = 11},
-  [431] = {.lex_state = 73},
+  [431] = {.lex_state = 11},
   [432] = {.lex_state = 11},
-  [433] = {.lex_state = 11},
-  [434] = {.lex_state = 11},
-  [435] = {.lex_state = 77},
-  [436] = {.lex_state = 33},
+  [433] = {.lex_state = 77},
+  [434] = {.lex_state = 33},
+  [435] = {.lex_state = 33},
+  [436] = {.lex_state = 77},
   [437] = {.lex_state = 77},
-  [438] = {.lex_state = 33},
+  [438] = {.lex_state = 77},
   [439] = {.lex_state = 77},
   [440] = {.lex_state = 77},
   [441] = {.lex_state = 77},
   [442] = {.lex_state = 77},
   [443] = {.lex_state = 77},
-  [444] = {.lex_state = 77},
+  [444] = {.lex_state = 73},
   [445] = {.lex_state = 77},
-  [446] = {.lex_state = 77},
-  [447] = {.lex_state = 11},
+  [446] = {.lex_state = 11},
+  [447] = {.lex_state = 77},
   [448] = {.lex_state = 77},
-  [449] = {.lex_state = 77},
+  [449] = {.lex_state = 73},
   [450] = {.lex_state = 77},
-  [451] = {.lex_state = 73},
-  [452] = {.lex_state = 73},
+  [451] = {.lex_state = 77},
+  [452] = {.lex_state = 77},
   [453] = {.lex_state = 77},
   [454] = {.lex_state = 77},
   [455] = {.lex_state = 77},
@@ -11180,137 +11166,135 @@ static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [458] = {.lex_state = 77},
   [459] = {.lex_state = 77},
   [460] = {.lex_state = 77},
-  [461] = {.lex_state = 0},
+  [461] = {.lex_state = 77},
   [462] = {.lex_state = 77},
   [463] = {.lex_state = 77},
-  [464] = {.lex_state = 0},
-  [465] = {.lex_state = 11},
-  [466] = {.lex_state = 77},
-  [467] = {.lex_state = 13},
-  [468] = {.lex_state = 77},
-  [469] = {.lex_state = 77},
-  [470] = {.lex_state = 0},
+  [464] = {.lex_state = 77},
+  [465] = {.lex_state = 77},
+  [466] = {.lex_state = 12},
+  [467] = {.lex_state = 0},
+  [468] = {.lex_state = 0},
+  [469] = {.lex_state = 0},
+  [470] = {.lex_state = 77},
   [471] = {.lex_state = 77},
   [472] = {.lex_state = 77},
-  [473] = {.lex_state = 0},
+  [473] = {.lex_state = 77},
   [474] = {.lex_state = 77},
   [475] = {.lex_state = 77},
-  [476] = {.lex_state = 77},
+  [476] = {.lex_state = 11},
   [477] = {.lex_state = 11},
-  [478] = {.lex_state = 11},
-  [479] = {.lex_state = 77},
-  [480] = {.lex_state = 11},
+  [478] = {.lex_state = 0},
+  [479] = {.lex_state = 11},
+  [480] = {.lex_state = 77},
   [481] = {.lex_state = 11},
   [482] = {.lex_state = 11},
   [483] = {.lex_state = 11},
-  [484] = {.lex_state = 11},
-  [485] = {.lex_state = 77},
-  [486] = {.lex_state = 11},
-  [487] = {.lex_state = 77},
+  [484] = {.lex_state = 77},
+  [485] = {.lex_state = 11},
+  [486] = {.lex_state = 77},
+  [487] = {.lex_state = 11},
   [488] = {.lex_state = 11},
   [489] = {.lex_state = 11},
   [490] = {.lex_state = 11},
-  [491] = {.lex_state = 11},
-  [492] = {.lex_state = 77},
-  [493] = {.lex_state = 11},
-  [494] = {.lex_state = 77},
-  [495] = {.lex_state = 0},
-  [496] = {.lex_state = 13},
-  [497] = {.lex_state = 77},
+  [491] = {.lex_state = 77},
+  [492] = {.lex_state = 11},
+  [493] = {.lex_state = 77},
+  [494] = {.lex_state = 0},
+  [495] = {.lex_state = 13},
+  [496] = {.lex_state = 11},
+  [497] = {.lex_state = 11},
   [498] = {.lex_state = 11},
-  [499] = {.lex_state = 77},
-  [500] = {.lex_state = 13},
-  [501] = {.lex_state = 13},
+  [499] = {.lex_state = 0},
+  [500] = {.lex_state = 77},
+  [501] = {.lex_state = 77},
   [502] = {.lex_state = 0},
-  [503] = {.lex_state = 0},
-  [504] = {.lex_state = 77},
-  [505] = {.lex_state = 77},
-  [506] = {.lex_state = 0},
-  [507] = {.lex_state = 14},
-  [508] = {.lex_state = 5},
-  [509] = {.lex_state = 11},
-  [510] = {.lex_state = 77},
-  [511] = {.lex_state = 0},
+  [503] = {.lex_state = 79},
+  [504] = {.lex_state = 12},
+  [505] = {.lex_state = 12},
+  [506] = {.lex_state = 77},
+  [507] = {.lex_state = 77},
+  [508] = {.lex_state = 0},
+  [509] = {.lex_state = 12},
+  [510] = {.lex_state = 0},
+  [511] = {.lex_state = 11},
   [512] = {.lex_state = 77},
   [513] = {.lex_state = 77},
-  [514] = {.lex_state = 0},
-  [515] = {.lex_state = 77},
-  [516] = {.lex_state = 0},
-  [517] = {.lex_state = 13},
-  [518] = {.lex_state = 0},
+  [514] = {.lex_state = 77},
+  [515] = {.lex_state = 0},
+  [516] = {.lex_state = 77},
+  [517] = {.lex_state = 0},
+  [518] = {.lex_state = 77},
   [519] = {.lex_state = 77},
-  [520] = {.lex_state = 77},
+  [520] = {.lex_state = 12},
   [521] = {.lex_state = 77},
   [522] = {.lex_state = 77},
-  [523] = {.lex_state = 0},
+  [523] = {.lex_state = 34},
   [524] = {.lex_state = 0},
-  [525] = {.lex_state = 77},
+  [525] = {.lex_state = 0},
   [526] = {.lex_state = 77},
   [527] = {.lex_state = 77},
   [528] = {.lex_state = 77},
-  [529] = {.lex_state = 34},
+  [529] = {.lex_state = 0},
   [530] = {.lex_state = 77},
-  [531] = {.lex_state = 0},
+  [531] = {.lex_state = 77},
   [532] = {.lex_state = 77},
   [533] = {.lex_state = 77},
   [534] = {.lex_state = 77},
-  [535] = {.lex_state = 0},
+  [535] = {.lex_state = 77},
   [536] = {.lex_state = 77},
   [537] = {.lex_state = 77},
-  [538] = {.lex_state = 77},
-  [539] = {.lex_state = 0},
+  [538] = {.lex_state = 12},
+  [539] = {.lex_state = 77},
   [540] = {.lex_state = 77},
-  [541] = {.lex_state = 0},
-  [542] = {.lex_state = 78},
+  [541] = {.lex_state = 77},
+  [542] = {.lex_state = 0},
   [543] = {.lex_state = 77},
-  [544] = {.lex_state = 13},
-  [545] = {.lex_state = 13},
+  [544] = {.lex_state = 77},
+  [545] = {.lex_state = 77},
   [546] = {.lex_state = 77},
   [547] = {.lex_state = 77},
-  [548] = {.lex_state = 77},
+  [548] = {.lex_state = 36},
   [549] = {.lex_state = 77},
   [550] = {.lex_state = 77},
-  [551] = {.lex_state = 13},
-  [552] = {.lex_state = 11},
-  [553] = {.lex_state = 77},
+  [551] = {.lex_state = 11},
+  [552] = {.lex_state = 77},
+  [553] = {.lex_state = 79},
   [554] = {.lex_state = 77},
   [555] = {.lex_state = 77},
   [556] = {.lex_state = 77},
   [557] = {.lex_state = 77},
   [558] = {.lex_state = 77},
-  [559] = {.lex_state = 77},
-  [560] = {.lex_state = 77},
-  [561] = {.lex_state = 0},
+  [559] = {.lex_state = 0},
+  [560] = {.lex_state = 5},
+  [561] = {.lex_state = 12},
   [562] = {.lex_state = 77},
-  [563] = {.lex_state = 14},
+  [563] = {.lex_state = 77},
   [564] = {.lex_state = 77},
-  [565] = {.lex_state = 77},
-  [566] = {.lex_state = 77},
+  [565] = {.lex_state = 12},
+  [566] = {.lex_state = 13},
   [567] = {.lex_state = 77},
   [568] = {.lex_state = 77},
   [569] = {.lex_state = 77},
   [570] = {.lex_state = 77},
   [571] = {.lex_state = 77},
-  [572] = {.lex_state = 77},
+  [572] = {.lex_state = 0},
   [573] = {.lex_state = 0},
   [574] = {.lex_state = 77},
-  [575] = {.lex_state = 77},
-  [576] = {.lex_state = 77},
-  [577] = {.lex_state = 0},
-  [578] = {.lex_state = 77},
-  [579] = {.lex_state = 0},
-  [580] = {.lex_state = 14},
-  [581] = {.lex_state = 36},
+  [575] = {.lex_state = 0},
+  [576] = {.lex_state = 0},
+  [577] = {.lex_state = 77},
+  [578] = {.lex_state = 0},
+  [579] = {.lex_state = 77},
+  [580] = {.lex_state = 0},
+  [581] = {.lex_state = 77},
   [582] = {.lex_state = 77},
   [583] = {.lex_state = 77},
-  [584] = {.lex_state = 77},
+  [584] = {.lex_state = 0},
   [585] = {.lex_state = 77},
-  [586] = {.lex_state = 5},
-  [587] = {.lex_state = 0},
-  [588] = {.lex_state = 78},
-  [589] = {.lex_state = 78},
-  [590] = {.lex_state = 77},
-  [591] = {(TSStateId)(-1),},
+  [586] = {.lex_state = 13},
+  [587] = {.lex_state = 13},
+  [588] = {.lex_state = 77},
+  [589] = {(TSStateId)(-1),},
 };
 
 static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
@@ -11384,20 +11368,20 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [aux_sym_comment_token2] = ACTIONS(3),
   },
   [STATE(1)] = {
-    [sym_source_file] = STATE(587),
-    [sym_module] = STATE(506),
-    [sym_module_header] = STATE(20),
-    [sym__module_part] = STATE(20),
-    [sym_file_names] = STATE(203),
-    [sym_function_names] = STATE(203),
-    [sym_file_locations] = STATE(203),
-    [sym_stack_frames] = STATE(203),
-    [sym_computation] = STATE(203),
-    [sym_instruction] = STATE(506),
-    [sym__shape] = STATE(506),
-    [sym_array_shape] = STATE(539),
-    [sym_tuple_shape] = STATE(539),
-    [sym_buffer_shape] = STATE(539),
+    [sym_source_file] = STATE(575),
+    [sym_module] = STATE(478),
+    [sym_module_header] = STATE(19),
+    [sym__module_part] = STATE(19),
+    [sym_file_names] = STATE(207),
+    [sym_function_names] = STATE(207),
+    [sym_file_locations] = STATE(207),
+    [sym_stack_frames] = STATE(207),
+    [sym_computation] = STATE(207),
+    [sym_instruction] = STATE(478),
+    [sym__shape] = STATE(478),
+    [sym_array_shape] = STATE(508),
+    [sym_tuple_shape] = STATE(508),
+    [sym_buffer_shape] = STATE(508),
     [sym_comment] = STATE(1),
     [ts_builtin_sym_end] = ACTIONS(5),
     [anon_sym_HloModule] = ACTIONS(7),
@@ -11426,15 +11410,15 @@ static const uint16_t ts_small_parse_table[] = {
       sym_key,
     STATE(2), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11460,15 +11444,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(3), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11494,15 +11478,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(4), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11528,15 +11512,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(5), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11562,15 +11546,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(6), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11596,15 +11580,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(7), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11622,23 +11606,23 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [270] = 11,
-    ACTIONS(31), 1,
-      anon_sym_metadata,
-    ACTIONS(35), 1,
-      sym_key,
     ACTIONS(49), 1,
       anon_sym_LF,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
     STATE(8), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(407), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11657,22 +11641,22 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_control_DASHpredecessors,
   [315] = 11,
     ACTIONS(51), 1,
-      anon_sym_LF,
-    ACTIONS(53), 1,
       anon_sym_metadata,
-    ACTIONS(55), 1,
+    ACTIONS(53), 1,
       sym_key,
+    ACTIONS(55), 1,
+      anon_sym_LF,
     STATE(9), 1,
       sym_comment,
-    STATE(409), 1,
+    STATE(407), 1,
       sym__module_attribute,
-    STATE(410), 1,
+    STATE(408), 1,
       sym__module_metadata,
-    STATE(411), 1,
+    STATE(409), 1,
       sym__calling_attribute,
-    STATE(412), 1,
+    STATE(410), 1,
       sym__plain_attribute,
-    STATE(584), 1,
+    STATE(582), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11698,15 +11682,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(10), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11724,23 +11708,23 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [405] = 11,
-    ACTIONS(53), 1,
+    ACTIONS(51), 1,
       anon_sym_metadata,
-    ACTIONS(55), 1,
+    ACTIONS(53), 1,
       sym_key,
     ACTIONS(59), 1,
       anon_sym_LF,
     STATE(11), 1,
       sym_comment,
-    STATE(409), 1,
+    STATE(407), 1,
       sym__module_attribute,
-    STATE(410), 1,
+    STATE(408), 1,
       sym__module_metadata,
-    STATE(411), 1,
+    STATE(409), 1,
       sym__calling_attribute,
-    STATE(412), 1,
+    STATE(410), 1,
       sym__plain_attribute,
-    STATE(584), 1,
+    STATE(582), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11758,23 +11742,23 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [450] = 11,
-    ACTIONS(53), 1,
+    ACTIONS(51), 1,
       anon_sym_metadata,
-    ACTIONS(55), 1,
+    ACTIONS(53), 1,
       sym_key,
     ACTIONS(61), 1,
       anon_sym_LF,
     STATE(12), 1,
       sym_comment,
-    STATE(409), 1,
+    STATE(407), 1,
       sym__module_attribute,
-    STATE(410), 1,
+    STATE(408), 1,
       sym__module_metadata,
-    STATE(411), 1,
+    STATE(409), 1,
       sym__calling_attribute,
-    STATE(412), 1,
+    STATE(410), 1,
       sym__plain_attribute,
-    STATE(584), 1,
+    STATE(582), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11800,15 +11784,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(13), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11826,23 +11810,23 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [540] = 11,
-    ACTIONS(53), 1,
+    ACTIONS(31), 1,
       anon_sym_metadata,
-    ACTIONS(55), 1,
+    ACTIONS(35), 1,
       sym_key,
     ACTIONS(65), 1,
       anon_sym_LF,
     STATE(14), 1,
       sym_comment,
-    STATE(409), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(410), 1,
+    STATE(162), 1,
       sym__module_metadata,
-    STATE(411), 1,
+    STATE(164), 1,
       sym__calling_attribute,
-    STATE(412), 1,
+    STATE(165), 1,
       sym__plain_attribute,
-    STATE(584), 1,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11868,15 +11852,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LF,
     STATE(15), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -11894,21 +11878,21 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [630] = 10,
-    ACTIONS(31), 1,
+    ACTIONS(51), 1,
       anon_sym_metadata,
-    ACTIONS(35), 1,
+    ACTIONS(53), 1,
       sym_key,
     STATE(16), 1,
       sym_comment,
-    STATE(128), 1,
-      sym__module_metadata,
-    STATE(129), 1,
-      sym__calling_attribute,
-    STATE(132), 1,
-      sym__plain_attribute,
-    STATE(141), 1,
+    STATE(407), 1,
       sym__module_attribute,
-    STATE(513), 1,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
       sym__calling_key,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -11926,21 +11910,21 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_false_computation,
       anon_sym_control_DASHpredecessors,
   [672] = 10,
-    ACTIONS(53), 1,
+    ACTIONS(31), 1,
       anon_sym_metadata,
-    ACTIONS(55), 1,
+    ACTIONS(35), 1,
       sym_key,
     STATE(17), 1,
       sym_comment,
-    STATE(409), 1,
+    STATE(161), 1,
       sym__module_attribute,
-    STATE(410), 1,
+    STATE(162), 1,
       sym__module_metadata,
-    STATE(411), 1,
+    STATE(164), 1,
       sym__calling_attribute,
-    STATE(412), 1,
+    STATE(165), 1,
       sym__plain_attribute,
-    STATE(584), 1,
+    STATE(506), 1,
       sym__calling_key,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -11974,7 +11958,7 @@ static const uint16_t ts_small_parse_table[] = {
       sym_root,
     ACTIONS(89), 1,
       sym_name,
-    STATE(586), 1,
+    STATE(560), 1,
       sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -11982,10 +11966,10 @@ static const uint16_t ts_small_parse_table[] = {
     STATE(18), 2,
       sym_comment,
       aux_sym_module_repeat1,
-    STATE(179), 2,
+    STATE(211), 2,
       sym__line,
       sym__module_part,
-    STATE(203), 5,
+    STATE(207), 5,
       sym_file_names,
       sym_function_names,
       sym_file_locations,
@@ -12008,19 +11992,19 @@ static const uint16_t ts_small_parse_table[] = {
       sym_root,
     ACTIONS(96), 1,
       sym_name,
-    STATE(18), 1,
-      aux_sym_module_repeat1,
     STATE(19), 1,
       sym_comment,
-    STATE(586), 1,
+    STATE(20), 1,
+      aux_sym_module_repeat1,
+    STATE(560), 1,
       sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(179), 2,
+    STATE(211), 2,
       sym__line,
       sym__module_part,
-    STATE(203), 5,
+    STATE(207), 5,
       sym_file_names,
       sym_function_names,
       sym_file_locations,
@@ -12043,71 +12027,75 @@ static const uint16_t ts_small_parse_table[] = {
       sym_name,
     ACTIONS(98), 1,
       ts_builtin_sym_end,
-    STATE(19), 1,
+    STATE(18), 1,
       aux_sym_module_repeat1,
     STATE(20), 1,
       sym_comment,
-    STATE(586), 1,
+    STATE(560), 1,
       sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(179), 2,
+    STATE(211), 2,
       sym__line,
       sym__module_part,
-    STATE(203), 5,
+    STATE(207), 5,
       sym_file_names,
       sym_function_names,
       sym_file_locations,
       sym_stack_frames,
       sym_computation,
-  [859] = 8,
-    ACTIONS(104), 1,
+  [859] = 11,
+    ACTIONS(103), 1,
       anon_sym_LBRACE,
-    STATE(21), 1,
-      sym_comment,
-    STATE(22), 1,
-      aux_sym__module_value_repeat1,
-    STATE(28), 1,
-      sym__module_block,
+    ACTIONS(108), 1,
+      anon_sym_LPAREN,
+    ACTIONS(111), 1,
+      anon_sym_LBRACK,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(100), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(117), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(21), 2,
+      sym_comment,
+      aux_sym__literal_repeat1,
     ACTIONS(106), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_RBRACK,
+    ACTIONS(114), 3,
+      anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-      sym__plain_value,
-    ACTIONS(102), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [895] = 7,
-    ACTIONS(112), 1,
+  [901] = 8,
+    ACTIONS(124), 1,
       anon_sym_LBRACE,
-    STATE(28), 1,
+    STATE(22), 1,
+      sym_comment,
+    STATE(23), 1,
+      aux_sym__module_value_repeat1,
+    STATE(42), 1,
       sym__module_block,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(108), 2,
+    ACTIONS(120), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    STATE(22), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(115), 3,
+    ACTIONS(126), 3,
       sym__reference,
       sym_string,
       sym__plain_value,
-    ACTIONS(110), 8,
+    ACTIONS(122), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -12116,37 +12104,33 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [929] = 11,
-    ACTIONS(121), 1,
+  [937] = 7,
+    ACTIONS(132), 1,
       anon_sym_LBRACE,
-    ACTIONS(126), 1,
-      anon_sym_LPAREN,
-    ACTIONS(129), 1,
-      anon_sym_LBRACK,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
+    STATE(42), 1,
+      sym__module_block,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(118), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(135), 2,
-      anon_sym_DQUOTE,
-      sym_word,
+    ACTIONS(128), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
     STATE(23), 2,
       sym_comment,
-      aux_sym__literal_repeat1,
-    ACTIONS(124), 3,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_RBRACK,
-    ACTIONS(132), 3,
-      anon_sym_LT_EQ,
+      aux_sym__module_value_repeat1,
+    ACTIONS(135), 3,
       sym__reference,
       sym_string,
+      sym__plain_value,
+    ACTIONS(130), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
   [971] = 4,
     STATE(24), 1,
       sym_comment,
@@ -12169,84 +12153,139 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [997] = 12,
+  [997] = 7,
     ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(150), 1,
-      anon_sym_RBRACK,
-    STATE(23), 1,
-      aux_sym__literal_repeat1,
+    ACTIONS(146), 1,
+      anon_sym_S,
     STATE(25), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
+    STATE(32), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1039] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(142), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1029] = 12,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(156), 1,
+    ACTIONS(154), 1,
       anon_sym_RPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
     STATE(26), 1,
       sym_comment,
-    STATE(34), 1,
+    STATE(35), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1081] = 8,
-    ACTIONS(162), 1,
-      anon_sym_RBRACE,
-    ACTIONS(164), 1,
-      sym_key,
+  [1071] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(154), 1,
+      anon_sym_RBRACK,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
     STATE(27), 1,
       sym_comment,
-    STATE(35), 1,
+    STATE(36), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1113] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(162), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(28), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1155] = 8,
+    ACTIONS(168), 1,
+      anon_sym_RBRACE,
+    ACTIONS(170), 1,
+      sym_key,
+    STATE(29), 1,
+      sym_comment,
+    STATE(37), 1,
       aux_sym__module_metadata_repeat1,
-    STATE(82), 1,
+    STATE(95), 1,
       sym__module_metadata_field,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(158), 2,
+    ACTIONS(164), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(160), 8,
+    ACTIONS(166), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -12255,16 +12294,16 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [1115] = 4,
-    STATE(28), 1,
+  [1189] = 4,
+    STATE(30), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(166), 2,
+    ACTIONS(172), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(168), 12,
+    ACTIONS(174), 12,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -12277,41 +12316,16 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [1141] = 7,
-    ACTIONS(172), 1,
-      anon_sym_LPAREN,
-    ACTIONS(174), 1,
-      anon_sym_S,
-    STATE(29), 1,
-      sym_comment,
-    STATE(37), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(86), 1,
-      sym_tile,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(170), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1173] = 7,
+  [1215] = 7,
     ACTIONS(178), 1,
       anon_sym_LPAREN,
     ACTIONS(180), 1,
       anon_sym_S,
-    STATE(30), 1,
+    STATE(31), 1,
       sym_comment,
-    STATE(38), 1,
+    STATE(33), 1,
       aux_sym__layout_property_repeat2,
-    STATE(89), 1,
+    STATE(94), 1,
       sym_split,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -12327,162 +12341,238 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [1205] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(182), 1,
-      anon_sym_RBRACE,
-    STATE(31), 1,
-      sym_comment,
-    STATE(39), 1,
-      aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1247] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(182), 1,
-      anon_sym_RPAREN,
-    STATE(32), 1,
-      sym_comment,
-    STATE(40), 1,
-      aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1289] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(182), 1,
-      anon_sym_RBRACK,
-    STATE(33), 1,
-      sym_comment,
-    STATE(41), 1,
-      aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1331] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
+  [1247] = 6,
     ACTIONS(184), 1,
-      anon_sym_RPAREN,
-    STATE(23), 1,
+      anon_sym_LPAREN,
+    ACTIONS(187), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(32), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat1,
+    ACTIONS(182), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1277] = 6,
+    ACTIONS(191), 1,
+      anon_sym_LPAREN,
+    ACTIONS(194), 1,
+      anon_sym_S,
+    STATE(94), 1,
+      sym_split,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(33), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat2,
+    ACTIONS(189), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1307] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RBRACE,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(34), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [1373] = 8,
-    ACTIONS(164), 1,
-      sym_key,
-    ACTIONS(190), 1,
-      anon_sym_RBRACE,
+  [1349] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
     STATE(35), 1,
       sym_comment,
-    STATE(42), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(82), 1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1391] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RBRACK,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(36), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1433] = 6,
+    ACTIONS(202), 1,
+      sym_key,
+    STATE(95), 1,
       sym__module_metadata_field,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(186), 2,
+    ACTIONS(198), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(188), 8,
+    STATE(37), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+    ACTIONS(200), 9,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
+      anon_sym_RBRACE,
       anon_sym_StackFrames,
       sym_entry,
       sym_root,
       sym_name,
-  [1407] = 4,
-    STATE(36), 1,
+  [1463] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(205), 1,
+      anon_sym_RBRACK,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(38), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1505] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(207), 1,
+      anon_sym_RPAREN,
+    STATE(28), 1,
+      aux_sym__literal_repeat1,
+    STATE(39), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1547] = 4,
+    STATE(40), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(192), 2,
+    ACTIONS(209), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(194), 12,
+    ACTIONS(211), 12,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -12495,170 +12585,34 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [1433] = 6,
-    ACTIONS(198), 1,
-      anon_sym_LPAREN,
-    ACTIONS(201), 1,
-      anon_sym_S,
-    STATE(86), 1,
-      sym_tile,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(37), 2,
-      sym_comment,
-      aux_sym__layout_property_repeat1,
-    ACTIONS(196), 10,
+  [1573] = 8,
+    ACTIONS(170), 1,
+      sym_key,
+    ACTIONS(217), 1,
       anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1463] = 6,
-    ACTIONS(205), 1,
-      anon_sym_LPAREN,
-    ACTIONS(208), 1,
-      anon_sym_S,
-    STATE(89), 1,
-      sym_split,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(38), 2,
-      sym_comment,
-      aux_sym__layout_property_repeat2,
-    ACTIONS(203), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1493] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(210), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym__literal_repeat1,
-    STATE(39), 1,
-      sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1535] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(210), 1,
-      anon_sym_RPAREN,
-    STATE(23), 1,
-      aux_sym__literal_repeat1,
-    STATE(40), 1,
-      sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1577] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
-    ACTIONS(210), 1,
-      anon_sym_RBRACK,
-    STATE(23), 1,
-      aux_sym__literal_repeat1,
+    STATE(29), 1,
+      aux_sym__module_metadata_repeat1,
     STATE(41), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(142), 2,
-      anon_sym_COMMA,
-      anon_sym_EQ,
-    ACTIONS(154), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(152), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [1619] = 6,
-    ACTIONS(216), 1,
-      sym_key,
-    STATE(82), 1,
+    STATE(95), 1,
       sym__module_metadata_field,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(212), 2,
+    ACTIONS(213), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    STATE(42), 2,
-      sym_comment,
-      aux_sym__module_metadata_repeat1,
-    ACTIONS(214), 9,
+    ACTIONS(215), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
-      anon_sym_RBRACE,
       anon_sym_StackFrames,
       sym_entry,
       sym_root,
       sym_name,
-  [1649] = 4,
-    STATE(43), 1,
+  [1607] = 4,
+    STATE(42), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -12679,12 +12633,42 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [1675] = 12,
-    ACTIONS(144), 1,
+  [1633] = 12,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(154), 1,
+      anon_sym_RBRACE,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    STATE(34), 1,
+      aux_sym__literal_repeat1,
+    STATE(43), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1675] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(223), 1,
       anon_sym_RBRACE,
@@ -12692,29 +12676,29 @@ static const uint16_t ts_small_parse_table[] = {
       sym_comment,
     STATE(47), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1717] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(223), 1,
       anon_sym_RPAREN,
@@ -12722,29 +12706,29 @@ static const uint16_t ts_small_parse_table[] = {
       sym_comment,
     STATE(48), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1759] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(223), 1,
       anon_sym_RBRACK,
@@ -12752,119 +12736,119 @@ static const uint16_t ts_small_parse_table[] = {
       sym_comment,
     STATE(49), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1801] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(225), 1,
       anon_sym_RBRACE,
-    STATE(23), 1,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(47), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1843] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(225), 1,
       anon_sym_RPAREN,
-    STATE(23), 1,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(48), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1885] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(225), 1,
       anon_sym_RBRACK,
-    STATE(23), 1,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(49), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1927] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(227), 1,
       anon_sym_RBRACE,
@@ -12872,29 +12856,29 @@ static const uint16_t ts_small_parse_table[] = {
       sym_comment,
     STATE(53), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [1969] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(227), 1,
       anon_sym_RPAREN,
@@ -12902,110 +12886,110 @@ static const uint16_t ts_small_parse_table[] = {
       sym_comment,
     STATE(54), 1,
       aux_sym__literal_repeat1,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [2011] = 12,
-    ACTIONS(144), 1,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(146), 1,
+    ACTIONS(152), 1,
       anon_sym_LPAREN,
-    ACTIONS(148), 1,
+    ACTIONS(156), 1,
       anon_sym_LBRACK,
     ACTIONS(227), 1,
       anon_sym_RBRACK,
-    STATE(25), 1,
+    STATE(38), 1,
       aux_sym__literal_repeat1,
     STATE(52), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [2053] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
     ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(205), 1,
       anon_sym_RBRACE,
-    STATE(23), 1,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(53), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
   [2095] = 12,
-    ACTIONS(144), 1,
-      anon_sym_LBRACE,
-    ACTIONS(146), 1,
-      anon_sym_LPAREN,
-    ACTIONS(148), 1,
-      anon_sym_LBRACK,
     ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(205), 1,
       anon_sym_RPAREN,
-    STATE(23), 1,
+    STATE(21), 1,
       aux_sym__literal_repeat1,
     STATE(54), 1,
       sym_comment,
-    STATE(59), 1,
-      sym__item,
-    STATE(68), 1,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
+      sym__item,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(142), 2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
       anon_sym_EQ,
-    ACTIONS(154), 2,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(152), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
@@ -13034,9 +13018,9 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_D,
     STATE(55), 1,
       sym_comment,
-    STATE(70), 1,
+    STATE(72), 1,
       aux_sym_layout_repeat1,
-    STATE(101), 1,
+    STATE(130), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -13085,7 +13069,7 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_STAR,
     ACTIONS(284), 1,
       anon_sym_D,
-    STATE(101), 1,
+    STATE(130), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -13093,126 +13077,44 @@ static const uint16_t ts_small_parse_table[] = {
     STATE(57), 2,
       sym_comment,
       aux_sym_layout_repeat1,
-  [2254] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(287), 1,
-      anon_sym_RBRACE,
-    STATE(57), 1,
-      aux_sym_layout_repeat1,
+  [2254] = 11,
+    ACTIONS(289), 1,
+      anon_sym_LBRACE,
+    ACTIONS(291), 1,
+      anon_sym_LPAREN,
+    ACTIONS(293), 1,
+      anon_sym_LBRACK,
     STATE(58), 1,
       sym_comment,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2301] = 4,
     STATE(59), 1,
-      sym_comment,
+      aux_sym_attribute_value_repeat1,
+    STATE(153), 1,
+      sym__item,
+    STATE(157), 1,
+      sym_block,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(291), 2,
+    ACTIONS(287), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+    ACTIONS(297), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(289), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
+    ACTIONS(295), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2326] = 4,
-    STATE(60), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(295), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(293), 11,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_EQ,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2351] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(297), 1,
-      anon_sym_RBRACE,
-    STATE(61), 1,
-      sym_comment,
-    STATE(74), 1,
-      aux_sym_layout_repeat1,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2398] = 11,
+  [2293] = 10,
     ACTIONS(301), 1,
       anon_sym_LBRACE,
-    ACTIONS(303), 1,
+    ACTIONS(304), 1,
       anon_sym_LPAREN,
-    ACTIONS(305), 1,
+    ACTIONS(307), 1,
       anon_sym_LBRACK,
-    STATE(62), 1,
-      sym_comment,
-    STATE(63), 1,
-      aux_sym_attribute_value_repeat1,
-    STATE(145), 1,
+    STATE(153), 1,
       sym__item,
-    STATE(148), 1,
+    STATE(157), 1,
       sym_block,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -13220,41 +13122,17 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(299), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-    ACTIONS(309), 2,
+    ACTIONS(313), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(307), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [2437] = 10,
-    ACTIONS(313), 1,
-      anon_sym_LBRACE,
-    ACTIONS(316), 1,
-      anon_sym_LPAREN,
-    ACTIONS(319), 1,
-      anon_sym_LBRACK,
-    STATE(145), 1,
-      sym__item,
-    STATE(148), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(311), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(325), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(63), 2,
+    STATE(59), 2,
       sym_comment,
       aux_sym_attribute_value_repeat1,
-    ACTIONS(322), 3,
+    ACTIONS(310), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2474] = 15,
+  [2330] = 15,
     ACTIONS(231), 1,
       anon_sym_T,
     ACTIONS(233), 1,
@@ -13275,123 +13153,155 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_STAR,
     ACTIONS(249), 1,
       anon_sym_D,
-    ACTIONS(328), 1,
+    ACTIONS(316), 1,
       anon_sym_RBRACE,
+    STATE(60), 1,
+      sym_comment,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2377] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(318), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(61), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2424] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(320), 1,
+      anon_sym_RBRACE,
+    STATE(62), 1,
+      sym_comment,
+    STATE(63), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2471] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(322), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(63), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2518] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(324), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
     STATE(64), 1,
       sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2565] = 4,
     STATE(65), 1,
-      aux_sym_layout_repeat1,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2521] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(330), 1,
-      anon_sym_RBRACE,
-    STATE(57), 1,
-      aux_sym_layout_repeat1,
-    STATE(65), 1,
-      sym_comment,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2568] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(332), 1,
-      anon_sym_RBRACE,
-    STATE(66), 1,
-      sym_comment,
-    STATE(67), 1,
-      aux_sym_layout_repeat1,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2615] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(334), 1,
-      anon_sym_RBRACE,
-    STATE(57), 1,
-      aux_sym_layout_repeat1,
-    STATE(67), 1,
-      sym_comment,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2662] = 4,
-    STATE(68), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(338), 2,
+    ACTIONS(328), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(336), 11,
+    ACTIONS(326), 11,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_EQ,
@@ -13403,18 +13313,39 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [2687] = 5,
-    ACTIONS(344), 1,
-      anon_sym_EQ,
-    STATE(69), 1,
+  [2590] = 4,
+    STATE(66), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(340), 2,
+    ACTIONS(332), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(330), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2615] = 5,
+    ACTIONS(338), 1,
+      anon_sym_EQ,
+    STATE(67), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(334), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(342), 10,
+    ACTIONS(336), 10,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -13425,7 +13356,103 @@ static const uint16_t ts_small_parse_table[] = {
       sym_root,
       sym_name,
       sym_key,
-  [2714] = 15,
+  [2642] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(340), 1,
+      anon_sym_RBRACE,
+    STATE(68), 1,
+      sym_comment,
+    STATE(69), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2689] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(342), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(69), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2736] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(344), 1,
+      anon_sym_RBRACE,
+    STATE(70), 1,
+      sym_comment,
+    STATE(71), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2783] = 15,
     ACTIONS(231), 1,
       anon_sym_T,
     ACTIONS(233), 1,
@@ -13450,14 +13477,14 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_RBRACE,
     STATE(57), 1,
       aux_sym_layout_repeat1,
-    STATE(70), 1,
+    STATE(71), 1,
       sym_comment,
-    STATE(101), 1,
+    STATE(130), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [2761] = 15,
+  [2830] = 15,
     ACTIONS(231), 1,
       anon_sym_T,
     ACTIONS(233), 1,
@@ -13480,79 +13507,36 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_D,
     ACTIONS(348), 1,
       anon_sym_RBRACE,
-    STATE(71), 1,
-      sym_comment,
-    STATE(72), 1,
-      aux_sym_layout_repeat1,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [2808] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(350), 1,
-      anon_sym_RBRACE,
     STATE(57), 1,
       aux_sym_layout_repeat1,
     STATE(72), 1,
       sym_comment,
-    STATE(101), 1,
+    STATE(130), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [2855] = 15,
-    ACTIONS(231), 1,
-      anon_sym_T,
-    ACTIONS(233), 1,
-      anon_sym_S,
-    ACTIONS(235), 1,
-      anon_sym_E,
-    ACTIONS(237), 1,
-      anon_sym_L,
-    ACTIONS(239), 1,
-      anon_sym_SC,
-    ACTIONS(241), 1,
-      anon_sym_M,
-    ACTIONS(243), 1,
-      anon_sym_P,
-    ACTIONS(245), 1,
-      anon_sym_POUND2,
-    ACTIONS(247), 1,
-      anon_sym_STAR,
-    ACTIONS(249), 1,
-      anon_sym_D,
-    ACTIONS(352), 1,
-      anon_sym_RBRACE,
-    STATE(58), 1,
-      aux_sym_layout_repeat1,
+  [2877] = 4,
     STATE(73), 1,
       sym_comment,
-    STATE(101), 1,
-      sym__layout_property,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
+    ACTIONS(352), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(350), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
   [2902] = 15,
     ACTIONS(231), 1,
       anon_sym_T,
@@ -13576,264 +13560,17 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_D,
     ACTIONS(354), 1,
       anon_sym_RBRACE,
-    STATE(57), 1,
+    STATE(64), 1,
       aux_sym_layout_repeat1,
     STATE(74), 1,
       sym_comment,
-    STATE(101), 1,
+    STATE(130), 1,
       sym__layout_property,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
   [2949] = 4,
     STATE(75), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(219), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(221), 10,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_RBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym_key,
-  [2973] = 4,
-    STATE(76), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(356), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(358), 10,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_RBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym_key,
-  [2997] = 4,
-    ACTIONS(362), 1,
-      anon_sym_S,
-    STATE(77), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(360), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3021] = 4,
-    ACTIONS(366), 1,
-      anon_sym_S,
-    STATE(78), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(364), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3045] = 4,
-    ACTIONS(370), 1,
-      anon_sym_S,
-    STATE(79), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(368), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3069] = 11,
-    ACTIONS(301), 1,
-      anon_sym_LBRACE,
-    ACTIONS(303), 1,
-      anon_sym_LPAREN,
-    ACTIONS(305), 1,
-      anon_sym_LBRACK,
-    STATE(62), 1,
-      aux_sym_attribute_value_repeat1,
-    STATE(80), 1,
-      sym_comment,
-    STATE(145), 1,
-      sym__item,
-    STATE(148), 1,
-      sym_block,
-    STATE(394), 1,
-      sym_attribute_value,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(309), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(307), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [3107] = 4,
-    ACTIONS(374), 1,
-      anon_sym_S,
-    STATE(81), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(372), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3131] = 4,
-    STATE(82), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(376), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(378), 10,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_RBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym_key,
-  [3155] = 4,
-    STATE(83), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(380), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(382), 10,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_RBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym_key,
-  [3179] = 4,
-    ACTIONS(386), 1,
-      anon_sym_S,
-    STATE(84), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(384), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3203] = 4,
-    STATE(85), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(192), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(194), 10,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_RBRACE,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-      sym_key,
-  [3227] = 4,
-    ACTIONS(390), 1,
-      anon_sym_S,
-    STATE(86), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(388), 11,
-      anon_sym_RBRACE,
-      anon_sym_LPAREN,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3251] = 4,
-    STATE(87), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -13852,10 +13589,215 @@ static const uint16_t ts_small_parse_table[] = {
       sym_root,
       sym_name,
       sym_key,
-  [3275] = 4,
+  [2973] = 4,
+    ACTIONS(358), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(356), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2997] = 4,
+    STATE(77), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(209), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(211), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3021] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(360), 1,
+      ts_builtin_sym_end,
+    ACTIONS(364), 1,
+      anon_sym_RBRACE,
+    ACTIONS(366), 1,
+      sym_name,
+    STATE(78), 1,
+      sym_comment,
+    STATE(87), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(362), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3057] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(368), 1,
+      ts_builtin_sym_end,
+    ACTIONS(372), 1,
+      anon_sym_RBRACE,
+    STATE(79), 1,
+      sym_comment,
+    STATE(89), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(370), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3093] = 4,
+    STATE(80), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(374), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(376), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3117] = 4,
+    STATE(81), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(378), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(380), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3141] = 11,
+    ACTIONS(289), 1,
+      anon_sym_LBRACE,
+    ACTIONS(291), 1,
+      anon_sym_LPAREN,
+    ACTIONS(293), 1,
+      anon_sym_LBRACK,
+    STATE(58), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(82), 1,
+      sym_comment,
+    STATE(153), 1,
+      sym__item,
+    STATE(157), 1,
+      sym_block,
+    STATE(394), 1,
+      sym_attribute_value,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(297), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(295), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3179] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(382), 1,
+      ts_builtin_sym_end,
+    ACTIONS(386), 1,
+      anon_sym_RBRACE,
+    STATE(83), 1,
+      sym_comment,
+    STATE(91), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(384), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3215] = 4,
+    ACTIONS(390), 1,
+      anon_sym_S,
+    STATE(84), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(388), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3239] = 4,
     ACTIONS(394), 1,
       anon_sym_S,
-    STATE(88), 1,
+    STATE(85), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -13872,15 +13814,119 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3299] = 4,
-    ACTIONS(398), 1,
-      anon_sym_S,
+  [3263] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(396), 1,
+      ts_builtin_sym_end,
+    ACTIONS(400), 1,
+      anon_sym_RBRACE,
+    STATE(86), 1,
+      sym_comment,
+    STATE(88), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(398), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3299] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(402), 1,
+      ts_builtin_sym_end,
+    ACTIONS(406), 1,
+      anon_sym_RBRACE,
+    STATE(87), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(404), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3335] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(408), 1,
+      ts_builtin_sym_end,
+    ACTIONS(412), 1,
+      anon_sym_RBRACE,
+    STATE(88), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3371] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(414), 1,
+      ts_builtin_sym_end,
+    ACTIONS(418), 1,
+      anon_sym_RBRACE,
     STATE(89), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3407] = 4,
+    ACTIONS(422), 1,
+      anon_sym_S,
+    STATE(90), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(396), 11,
+    ACTIONS(420), 11,
       anon_sym_RBRACE,
       anon_sym_LPAREN,
       anon_sym_T,
@@ -13892,104 +13938,87 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3323] = 7,
-    ACTIONS(29), 1,
-      anon_sym_LF,
-    ACTIONS(400), 1,
-      ts_builtin_sym_end,
-    ACTIONS(402), 1,
-      anon_sym_COMMA,
-    STATE(90), 1,
-      sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(404), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
+  [3431] = 10,
+    ACTIONS(94), 1,
       sym_root,
+    ACTIONS(366), 1,
       sym_name,
-  [3352] = 7,
-    ACTIONS(406), 1,
+    ACTIONS(424), 1,
       ts_builtin_sym_end,
-    ACTIONS(410), 1,
-      sym_integer,
+    ACTIONS(428), 1,
+      anon_sym_RBRACE,
     STATE(91), 1,
       sym_comment,
-    STATE(122), 1,
-      aux_sym_function_names_repeat1,
-    STATE(167), 1,
-      sym_function_name,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(408), 7,
+    ACTIONS(426), 5,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
-      sym_root,
-      sym_name,
-  [3381] = 7,
-    ACTIONS(412), 1,
-      ts_builtin_sym_end,
-    ACTIONS(414), 1,
-      anon_sym_LF,
-    ACTIONS(416), 1,
-      anon_sym_COMMA,
+  [3467] = 4,
+    ACTIONS(432), 1,
+      anon_sym_S,
     STATE(92), 1,
       sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(418), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
+    ACTIONS(430), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3491] = 8,
+    ACTIONS(438), 1,
       sym_root,
+    ACTIONS(441), 1,
       sym_name,
-  [3410] = 7,
-    ACTIONS(420), 1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(434), 2,
       ts_builtin_sym_end,
-    ACTIONS(422), 1,
-      anon_sym_LF,
-    ACTIONS(424), 1,
-      anon_sym_COMMA,
-    STATE(93), 1,
+      anon_sym_RBRACE,
+    STATE(93), 2,
       sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(426), 7,
+      aux_sym_computation_repeat1,
+    ACTIONS(436), 5,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
       anon_sym_StackFrames,
       sym_entry,
-      sym_root,
-      sym_name,
-  [3439] = 4,
-    ACTIONS(430), 1,
+  [3523] = 4,
+    ACTIONS(446), 1,
       anon_sym_S,
     STATE(94), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(428), 10,
+    ACTIONS(444), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -13999,35 +14028,37 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3462] = 4,
-    ACTIONS(434), 1,
-      anon_sym_S,
+  [3547] = 4,
     STATE(95), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(432), 10,
+    ACTIONS(448), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(450), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
       anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3485] = 4,
-    ACTIONS(438), 1,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3571] = 4,
+    ACTIONS(454), 1,
       anon_sym_S,
     STATE(96), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(436), 10,
+    ACTIONS(452), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -14037,35 +14068,37 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3508] = 4,
-    ACTIONS(442), 1,
-      anon_sym_S,
+  [3595] = 4,
     STATE(97), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(440), 10,
+    ACTIONS(172), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(174), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
       anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3531] = 4,
-    ACTIONS(446), 1,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3619] = 4,
+    ACTIONS(458), 1,
       anon_sym_S,
     STATE(98), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(444), 10,
+    ACTIONS(456), 11,
       anon_sym_RBRACE,
+      anon_sym_LPAREN,
       anon_sym_T,
       anon_sym_E,
       anon_sym_L,
@@ -14075,15 +14108,15 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3554] = 4,
-    ACTIONS(450), 1,
+  [3643] = 4,
+    ACTIONS(462), 1,
       anon_sym_S,
     STATE(99), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(448), 10,
+    ACTIONS(460), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -14094,58 +14127,19 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [3577] = 4,
-    ACTIONS(454), 1,
-      anon_sym_S,
-    STATE(100), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(452), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3600] = 4,
-    ACTIONS(458), 1,
-      anon_sym_S,
-    STATE(101), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(456), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND2,
-      anon_sym_STAR,
-      anon_sym_D,
-  [3623] = 7,
-    ACTIONS(460), 1,
-      ts_builtin_sym_end,
-    ACTIONS(462), 1,
-      anon_sym_LF,
+  [3666] = 6,
     ACTIONS(464), 1,
-      anon_sym_COMMA,
-    STATE(102), 1,
-      sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
+      ts_builtin_sym_end,
+    ACTIONS(468), 1,
+      sym_integer,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
+    STATE(100), 2,
+      sym_comment,
+      aux_sym_file_locations_repeat1,
     ACTIONS(466), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -14154,20 +14148,21 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3652] = 6,
-    ACTIONS(468), 1,
+  [3693] = 7,
+    ACTIONS(43), 1,
+      anon_sym_LF,
+    ACTIONS(471), 1,
       ts_builtin_sym_end,
-    ACTIONS(472), 1,
-      sym_integer,
-    STATE(172), 1,
-      sym_file_location,
-    ACTIONS(3), 2,
+    ACTIONS(473), 1,
+      anon_sym_COMMA,
+    STATE(101), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(103), 2,
-      sym_comment,
-      aux_sym_file_locations_repeat1,
-    ACTIONS(470), 7,
+    ACTIONS(475), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14175,502 +14170,281 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [3679] = 13,
-    ACTIONS(475), 1,
-      anon_sym_LF,
+  [3722] = 7,
     ACTIONS(477), 1,
-      anon_sym_LBRACE,
+      ts_builtin_sym_end,
     ACTIONS(479), 1,
-      anon_sym_RBRACE,
+      anon_sym_LF,
     ACTIONS(481), 1,
-      sym__reference,
-    ACTIONS(483), 1,
-      sym_string,
+      anon_sym_COMMA,
+    STATE(102), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(483), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3751] = 6,
     ACTIONS(485), 1,
-      sym__plain_text,
+      ts_builtin_sym_end,
+    ACTIONS(489), 1,
+      sym_integer,
+    STATE(171), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(103), 2,
+      sym_comment,
+      aux_sym_stack_frames_repeat1,
+    ACTIONS(487), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3778] = 7,
+    ACTIONS(492), 1,
+      ts_builtin_sym_end,
+    ACTIONS(496), 1,
+      sym_integer,
     STATE(104), 1,
       sym_comment,
-    STATE(154), 1,
+    STATE(131), 1,
+      aux_sym_file_names_repeat1,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(494), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3807] = 7,
+    ACTIONS(498), 1,
+      ts_builtin_sym_end,
+    ACTIONS(502), 1,
+      sym_integer,
+    STATE(105), 1,
+      sym_comment,
+    STATE(134), 1,
+      aux_sym_function_names_repeat1,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(500), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3836] = 7,
+    ACTIONS(504), 1,
+      ts_builtin_sym_end,
+    ACTIONS(506), 1,
+      anon_sym_LF,
+    ACTIONS(508), 1,
+      anon_sym_COMMA,
+    STATE(106), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(510), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3865] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(516), 1,
+      anon_sym_RBRACE,
+    ACTIONS(518), 1,
+      sym__reference,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    STATE(107), 1,
+      sym_comment,
+    STATE(140), 1,
       aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
+    STATE(263), 1,
       sym__module_block,
-    STATE(274), 1,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(368), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3906] = 7,
+    ACTIONS(524), 1,
+      ts_builtin_sym_end,
+    ACTIONS(528), 1,
+      sym_integer,
+    STATE(100), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(108), 1,
+      sym_comment,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(526), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3935] = 4,
+    ACTIONS(532), 1,
+      anon_sym_S,
+    STATE(109), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(530), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3958] = 4,
+    ACTIONS(536), 1,
+      anon_sym_S,
+    STATE(110), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(534), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3981] = 4,
+    ACTIONS(540), 1,
+      anon_sym_S,
+    STATE(111), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(538), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4004] = 7,
+    ACTIONS(496), 1,
+      sym_integer,
+    ACTIONS(542), 1,
+      ts_builtin_sym_end,
+    STATE(104), 1,
+      aux_sym_file_names_repeat1,
+    STATE(112), 1,
+      sym_comment,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(544), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4033] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(546), 1,
+      anon_sym_RBRACE,
+    ACTIONS(548), 1,
+      sym__reference,
+    STATE(113), 1,
+      sym_comment,
+    STATE(160), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
       sym__nested_item,
     STATE(369), 1,
       aux_sym__module_block_repeat2,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [3720] = 7,
-    ACTIONS(487), 1,
-      ts_builtin_sym_end,
-    ACTIONS(489), 1,
-      anon_sym_LF,
-    ACTIONS(491), 1,
-      anon_sym_COMMA,
-    STATE(105), 1,
-      sym_comment,
-    STATE(119), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(493), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3749] = 13,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(495), 1,
-      anon_sym_RBRACE,
-    ACTIONS(497), 1,
-      sym__reference,
-    STATE(106), 1,
-      sym_comment,
-    STATE(133), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(371), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [3790] = 7,
-    ACTIONS(499), 1,
-      ts_builtin_sym_end,
-    ACTIONS(503), 1,
-      sym_integer,
-    STATE(107), 1,
-      sym_comment,
-    STATE(126), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(162), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(501), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3819] = 7,
-    ACTIONS(57), 1,
-      anon_sym_LF,
-    ACTIONS(505), 1,
-      ts_builtin_sym_end,
-    ACTIONS(507), 1,
-      anon_sym_COMMA,
-    STATE(108), 1,
-      sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(509), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3848] = 7,
-    ACTIONS(43), 1,
-      anon_sym_LF,
-    ACTIONS(511), 1,
-      ts_builtin_sym_end,
-    ACTIONS(513), 1,
-      anon_sym_COMMA,
-    STATE(109), 1,
-      sym_comment,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(515), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3877] = 7,
-    ACTIONS(517), 1,
-      ts_builtin_sym_end,
-    ACTIONS(521), 1,
-      sym_integer,
-    STATE(110), 1,
-      sym_comment,
-    STATE(120), 1,
-      aux_sym_file_names_repeat1,
-    STATE(170), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(519), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3906] = 5,
-    ACTIONS(525), 1,
-      anon_sym_COMMA,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(523), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    STATE(111), 2,
-      sym_comment,
-      aux_sym_module_header_repeat1,
-    ACTIONS(528), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3931] = 7,
-    ACTIONS(410), 1,
-      sym_integer,
-    ACTIONS(530), 1,
-      ts_builtin_sym_end,
-    STATE(91), 1,
-      aux_sym_function_names_repeat1,
-    STATE(112), 1,
-      sym_comment,
-    STATE(167), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(532), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3960] = 6,
-    ACTIONS(534), 1,
-      ts_builtin_sym_end,
-    ACTIONS(538), 1,
-      sym_integer,
-    STATE(162), 1,
-      sym_stack_frame,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(113), 2,
-      sym_comment,
-      aux_sym_stack_frames_repeat1,
-    ACTIONS(536), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [3987] = 7,
-    ACTIONS(541), 1,
-      ts_builtin_sym_end,
-    ACTIONS(545), 1,
-      sym_integer,
+  [4074] = 4,
+    ACTIONS(552), 1,
+      anon_sym_S,
     STATE(114), 1,
       sym_comment,
-    STATE(116), 1,
-      aux_sym_file_locations_repeat1,
-    STATE(172), 1,
-      sym_file_location,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(543), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4016] = 13,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(547), 1,
-      anon_sym_RBRACE,
-    ACTIONS(549), 1,
-      sym__reference,
-    STATE(115), 1,
-      sym_comment,
-    STATE(156), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(383), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4057] = 7,
-    ACTIONS(545), 1,
-      sym_integer,
-    ACTIONS(551), 1,
-      ts_builtin_sym_end,
-    STATE(103), 1,
-      aux_sym_file_locations_repeat1,
-    STATE(116), 1,
-      sym_comment,
-    STATE(172), 1,
-      sym_file_location,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(553), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4086] = 7,
-    ACTIONS(521), 1,
-      sym_integer,
-    ACTIONS(555), 1,
-      ts_builtin_sym_end,
-    STATE(110), 1,
-      aux_sym_file_names_repeat1,
-    STATE(117), 1,
-      sym_comment,
-    STATE(170), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(557), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4115] = 7,
-    ACTIONS(47), 1,
-      anon_sym_LF,
-    ACTIONS(559), 1,
-      ts_builtin_sym_end,
-    ACTIONS(561), 1,
-      anon_sym_COMMA,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    STATE(118), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(563), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4144] = 7,
-    ACTIONS(41), 1,
-      anon_sym_LF,
-    ACTIONS(565), 1,
-      ts_builtin_sym_end,
-    ACTIONS(567), 1,
-      anon_sym_COMMA,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    STATE(119), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(569), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4173] = 6,
-    ACTIONS(571), 1,
-      ts_builtin_sym_end,
-    ACTIONS(575), 1,
-      sym_integer,
-    STATE(170), 1,
-      sym_file_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(120), 2,
-      sym_comment,
-      aux_sym_file_names_repeat1,
-    ACTIONS(573), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4200] = 7,
-    ACTIONS(578), 1,
-      ts_builtin_sym_end,
-    ACTIONS(580), 1,
-      anon_sym_LF,
-    ACTIONS(582), 1,
-      anon_sym_COMMA,
-    STATE(111), 1,
-      aux_sym_module_header_repeat1,
-    STATE(121), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(584), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4229] = 6,
-    ACTIONS(586), 1,
-      ts_builtin_sym_end,
-    ACTIONS(590), 1,
-      sym_integer,
-    STATE(167), 1,
-      sym_function_name,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(122), 2,
-      sym_comment,
-      aux_sym_function_names_repeat1,
-    ACTIONS(588), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4256] = 13,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(593), 1,
-      anon_sym_RBRACE,
-    ACTIONS(595), 1,
-      sym__reference,
-    STATE(123), 1,
-      sym_comment,
-    STATE(157), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(387), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4297] = 13,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(597), 1,
-      anon_sym_RBRACE,
-    ACTIONS(599), 1,
-      sym__reference,
-    STATE(124), 1,
-      sym_comment,
-    STATE(158), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(391), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4338] = 4,
-    ACTIONS(603), 1,
-      anon_sym_S,
-    STATE(125), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(601), 10,
+    ACTIONS(550), 10,
       anon_sym_RBRACE,
       anon_sym_T,
       anon_sym_E,
@@ -14681,21 +14455,81 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_POUND2,
       anon_sym_STAR,
       anon_sym_D,
-  [4361] = 7,
-    ACTIONS(503), 1,
+  [4097] = 7,
+    ACTIONS(502), 1,
       sym_integer,
-    ACTIONS(605), 1,
+    ACTIONS(554), 1,
       ts_builtin_sym_end,
-    STATE(113), 1,
-      aux_sym_stack_frames_repeat1,
-    STATE(126), 1,
+    STATE(105), 1,
+      aux_sym_function_names_repeat1,
+    STATE(115), 1,
       sym_comment,
-    STATE(162), 1,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(556), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4126] = 4,
+    ACTIONS(560), 1,
+      anon_sym_S,
+    STATE(116), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(558), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4149] = 4,
+    ACTIONS(564), 1,
+      anon_sym_S,
+    STATE(117), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(562), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4172] = 7,
+    ACTIONS(566), 1,
+      ts_builtin_sym_end,
+    ACTIONS(570), 1,
+      sym_integer,
+    STATE(103), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(118), 1,
+      sym_comment,
+    STATE(171), 1,
       sym_stack_frame,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(607), 7,
+    ACTIONS(568), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14703,19 +14537,85 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4390] = 6,
-    ACTIONS(460), 1,
-      ts_builtin_sym_end,
-    ACTIONS(609), 1,
+  [4201] = 5,
+    ACTIONS(574), 1,
       anon_sym_COMMA,
-    STATE(108), 1,
-      aux_sym_module_header_repeat1,
-    STATE(127), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(572), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(119), 2,
       sym_comment,
+      aux_sym_module_header_repeat1,
+    ACTIONS(577), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4226] = 7,
+    ACTIONS(47), 1,
+      anon_sym_LF,
+    ACTIONS(579), 1,
+      ts_builtin_sym_end,
+    ACTIONS(581), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(120), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(583), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4255] = 7,
+    ACTIONS(57), 1,
+      anon_sym_LF,
+    ACTIONS(585), 1,
+      ts_builtin_sym_end,
+    ACTIONS(587), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(121), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(589), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4284] = 7,
+    ACTIONS(570), 1,
+      sym_integer,
+    ACTIONS(591), 1,
+      ts_builtin_sym_end,
+    STATE(118), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(122), 1,
+      sym_comment,
+    STATE(171), 1,
+      sym_stack_frame,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(466), 7,
+    ACTIONS(593), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14723,17 +14623,137 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4416] = 4,
+  [4313] = 7,
+    ACTIONS(528), 1,
+      sym_integer,
+    ACTIONS(595), 1,
+      ts_builtin_sym_end,
+    STATE(108), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(123), 1,
+      sym_comment,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(597), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4342] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(599), 1,
+      anon_sym_RBRACE,
+    ACTIONS(601), 1,
+      sym__reference,
+    STATE(124), 1,
+      sym_comment,
+    STATE(166), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(382), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4383] = 7,
+    ACTIONS(603), 1,
+      ts_builtin_sym_end,
+    ACTIONS(605), 1,
+      anon_sym_LF,
+    ACTIONS(607), 1,
+      anon_sym_COMMA,
+    STATE(125), 1,
+      sym_comment,
+    STATE(127), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(609), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4412] = 7,
+    ACTIONS(611), 1,
+      ts_builtin_sym_end,
+    ACTIONS(613), 1,
+      anon_sym_LF,
+    ACTIONS(615), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(126), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(617), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4441] = 7,
+    ACTIONS(29), 1,
+      anon_sym_LF,
+    ACTIONS(619), 1,
+      ts_builtin_sym_end,
+    ACTIONS(621), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(127), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(623), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4470] = 7,
+    ACTIONS(625), 1,
+      ts_builtin_sym_end,
+    ACTIONS(627), 1,
+      anon_sym_LF,
+    ACTIONS(629), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
     STATE(128), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(611), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(613), 8,
-      anon_sym_COMMA,
+    ACTIONS(631), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14741,17 +14761,21 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4438] = 4,
+  [4499] = 7,
+    ACTIONS(63), 1,
+      anon_sym_LF,
+    ACTIONS(633), 1,
+      ts_builtin_sym_end,
+    ACTIONS(635), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
     STATE(129), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(615), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(617), 8,
-      anon_sym_COMMA,
+    ACTIONS(637), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14759,37 +14783,39 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4460] = 6,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    ACTIONS(619), 1,
-      ts_builtin_sym_end,
-    STATE(102), 1,
-      aux_sym_module_header_repeat1,
+  [4528] = 4,
+    ACTIONS(641), 1,
+      anon_sym_S,
     STATE(130), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(621), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4486] = 4,
-    STATE(131), 1,
-      sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(639), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4551] = 6,
+    ACTIONS(643), 1,
+      ts_builtin_sym_end,
+    ACTIONS(647), 1,
+      sym_integer,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(186), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(188), 8,
-      anon_sym_COMMA,
+    STATE(131), 2,
+      sym_comment,
+      aux_sym_file_names_repeat1,
+    ACTIONS(645), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14797,61 +14823,76 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4508] = 4,
+  [4578] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(650), 1,
+      anon_sym_RBRACE,
+    ACTIONS(652), 1,
+      sym__reference,
     STATE(132), 1,
       sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(615), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(617), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4530] = 12,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(623), 1,
-      anon_sym_RBRACE,
-    STATE(133), 1,
-      sym_comment,
-    STATE(173), 1,
+    STATE(168), 1,
       aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
+    STATE(263), 1,
       sym__module_block,
-    STATE(274), 1,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
       sym__nested_item,
-    STATE(320), 1,
+    STATE(386), 1,
       aux_sym__module_block_repeat2,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [4568] = 4,
-    STATE(134), 1,
+  [4619] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(654), 1,
+      anon_sym_RBRACE,
+    ACTIONS(656), 1,
+      sym__reference,
+    STATE(133), 1,
       sym_comment,
+    STATE(137), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(309), 1,
+      aux_sym__module_block_repeat2,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(625), 2,
+  [4660] = 6,
+    ACTIONS(658), 1,
       ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(627), 8,
-      anon_sym_COMMA,
+    ACTIONS(662), 1,
+      sym_integer,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(134), 2,
+      sym_comment,
+      aux_sym_function_names_repeat1,
+    ACTIONS(660), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14859,45 +14900,38 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4590] = 12,
-    ACTIONS(629), 1,
-      anon_sym_file_name_id,
-    ACTIONS(631), 1,
-      anon_sym_function_name_id,
-    ACTIONS(633), 1,
-      anon_sym_line,
-    ACTIONS(635), 1,
-      anon_sym_end_line,
-    ACTIONS(637), 1,
-      anon_sym_column,
-    ACTIONS(639), 1,
-      anon_sym_end_column,
-    ACTIONS(641), 1,
-      anon_sym_RBRACE,
-    ACTIONS(643), 1,
-      sym_key,
+  [4687] = 4,
+    ACTIONS(667), 1,
+      anon_sym_S,
     STATE(135), 1,
       sym_comment,
-    STATE(142), 1,
-      aux_sym_file_location_repeat1,
-    STATE(181), 1,
-      sym__other_number,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [4628] = 6,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    ACTIONS(645), 1,
+    ACTIONS(665), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4710] = 6,
+    ACTIONS(504), 1,
       ts_builtin_sym_end,
-    STATE(121), 1,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(129), 1,
       aux_sym_module_header_repeat1,
     STATE(136), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(647), 7,
+    ACTIONS(510), 7,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
       anon_sym_FileLocations,
@@ -14905,36 +14939,42 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4654] = 6,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    ACTIONS(649), 1,
-      ts_builtin_sym_end,
-    STATE(93), 1,
-      aux_sym_module_header_repeat1,
+  [4736] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(671), 1,
+      anon_sym_RBRACE,
     STATE(137), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(353), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(651), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4680] = 4,
+  [4774] = 4,
     STATE(138), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(653), 2,
+    ACTIONS(164), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(655), 8,
+    ACTIONS(166), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -14943,95 +14983,14 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4702] = 6,
-    ACTIONS(412), 1,
+  [4796] = 6,
+    ACTIONS(424), 1,
       ts_builtin_sym_end,
-    ACTIONS(609), 1,
+    ACTIONS(669), 1,
       anon_sym_COMMA,
-    STATE(90), 1,
+    STATE(128), 1,
       aux_sym_module_header_repeat1,
     STATE(139), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(418), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4728] = 4,
-    STATE(140), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(657), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(659), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4750] = 4,
-    STATE(141), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(523), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(528), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [4772] = 11,
-    ACTIONS(661), 1,
-      anon_sym_file_name_id,
-    ACTIONS(664), 1,
-      anon_sym_function_name_id,
-    ACTIONS(667), 1,
-      anon_sym_line,
-    ACTIONS(670), 1,
-      anon_sym_end_line,
-    ACTIONS(673), 1,
-      anon_sym_column,
-    ACTIONS(676), 1,
-      anon_sym_end_column,
-    ACTIONS(679), 1,
-      anon_sym_RBRACE,
-    ACTIONS(681), 1,
-      sym_key,
-    STATE(181), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(142), 2,
-      sym_comment,
-      aux_sym_file_location_repeat1,
-  [4808] = 6,
-    ACTIONS(420), 1,
-      ts_builtin_sym_end,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    STATE(109), 1,
-      aux_sym_module_header_repeat1,
-    STATE(143), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -15044,16 +15003,42 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4834] = 4,
-    STATE(144), 1,
+  [4822] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(673), 1,
+      anon_sym_RBRACE,
+    STATE(140), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(321), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4860] = 4,
+    STATE(141), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(684), 2,
+    ACTIONS(675), 2,
       ts_builtin_sym_end,
       anon_sym_LF,
-    ACTIONS(686), 8,
+    ACTIONS(677), 8,
       anon_sym_COMMA,
       anon_sym_FileNames,
       anon_sym_FunctionNames,
@@ -15062,84 +15047,243 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [4856] = 4,
+  [4882] = 6,
+    ACTIONS(414), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(106), 1,
+      aux_sym_module_header_repeat1,
+    STATE(142), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4908] = 6,
+    ACTIONS(611), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(101), 1,
+      aux_sym_module_header_repeat1,
+    STATE(143), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(617), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4934] = 6,
+    ACTIONS(477), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(121), 1,
+      aux_sym_module_header_repeat1,
+    STATE(144), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(483), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4960] = 4,
     STATE(145), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(690), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(688), 8,
+    ACTIONS(679), 2,
       ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(681), 8,
       anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [4878] = 10,
-    ACTIONS(692), 1,
-      anon_sym_LPAREN,
-    ACTIONS(694), 1,
-      anon_sym_RPAREN,
-    ACTIONS(696), 1,
-      anon_sym_b,
-    ACTIONS(698), 1,
-      sym_primitive_type,
-    ACTIONS(700), 1,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
       sym_name,
+  [4982] = 4,
     STATE(146), 1,
-      sym_comment,
-    STATE(392), 1,
-      sym_operand,
-    STATE(498), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(477), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [4912] = 12,
-    ACTIONS(629), 1,
-      anon_sym_file_name_id,
-    ACTIONS(631), 1,
-      anon_sym_function_name_id,
-    ACTIONS(633), 1,
-      anon_sym_line,
-    ACTIONS(635), 1,
-      anon_sym_end_line,
-    ACTIONS(637), 1,
-      anon_sym_column,
-    ACTIONS(639), 1,
-      anon_sym_end_column,
-    ACTIONS(643), 1,
-      sym_key,
-    ACTIONS(702), 1,
-      anon_sym_RBRACE,
-    STATE(135), 1,
-      aux_sym_file_location_repeat1,
-    STATE(147), 1,
-      sym_comment,
-    STATE(181), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [4950] = 4,
-    STATE(148), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(338), 2,
+    ACTIONS(683), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(685), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5004] = 11,
+    ACTIONS(687), 1,
+      anon_sym_file_name_id,
+    ACTIONS(690), 1,
+      anon_sym_function_name_id,
+    ACTIONS(693), 1,
+      anon_sym_line,
+    ACTIONS(696), 1,
+      anon_sym_end_line,
+    ACTIONS(699), 1,
+      anon_sym_column,
+    ACTIONS(702), 1,
+      anon_sym_end_column,
+    ACTIONS(705), 1,
+      anon_sym_RBRACE,
+    ACTIONS(707), 1,
+      sym_key,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(147), 2,
+      sym_comment,
+      aux_sym_file_location_repeat1,
+  [5040] = 6,
+    ACTIONS(625), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(120), 1,
+      aux_sym_module_header_repeat1,
+    STATE(148), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(631), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5066] = 12,
+    ACTIONS(710), 1,
+      anon_sym_file_name_id,
+    ACTIONS(712), 1,
+      anon_sym_function_name_id,
+    ACTIONS(714), 1,
+      anon_sym_line,
+    ACTIONS(716), 1,
+      anon_sym_end_line,
+    ACTIONS(718), 1,
+      anon_sym_column,
+    ACTIONS(720), 1,
+      anon_sym_end_column,
+    ACTIONS(722), 1,
+      anon_sym_RBRACE,
+    ACTIONS(724), 1,
+      sym_key,
+    STATE(149), 1,
+      sym_comment,
+    STATE(167), 1,
+      aux_sym_file_location_repeat1,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5104] = 10,
+    ACTIONS(726), 1,
+      anon_sym_LPAREN,
+    ACTIONS(728), 1,
+      anon_sym_RPAREN,
+    ACTIONS(730), 1,
+      anon_sym_b,
+    ACTIONS(732), 1,
+      sym_primitive_type,
+    ACTIONS(734), 1,
+      sym_name,
+    STATE(150), 1,
+      sym_comment,
+    STATE(352), 1,
+      sym_operand,
+    STATE(496), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(476), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5138] = 4,
+    STATE(151), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(736), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(738), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5160] = 4,
+    STATE(152), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(740), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(742), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5182] = 4,
+    STATE(153), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(746), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(336), 8,
+    ACTIONS(744), 8,
       ts_builtin_sym_end,
       anon_sym_COMMA,
       anon_sym_LBRACE,
@@ -15148,8 +15292,100 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [4972] = 4,
-    STATE(149), 1,
+  [5204] = 6,
+    ACTIONS(408), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(126), 1,
+      aux_sym_module_header_repeat1,
+    STATE(154), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5230] = 4,
+    STATE(155), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(748), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(750), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5252] = 4,
+    STATE(156), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(752), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(754), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5274] = 4,
+    STATE(157), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(328), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(326), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5296] = 4,
+    STATE(158), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(332), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(330), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5318] = 4,
+    STATE(159), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -15166,1018 +15402,76 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [4994] = 4,
-    STATE(150), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(295), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(293), 8,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
+  [5340] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
       anon_sym_LBRACE,
-      anon_sym_LPAREN,
-      anon_sym_LBRACK,
-      anon_sym_LT_EQ,
-      sym__reference,
+    ACTIONS(520), 1,
       sym_string,
-  [5016] = 4,
-    STATE(151), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(704), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(706), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5038] = 4,
-    STATE(152), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(708), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(710), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5060] = 4,
-    STATE(153), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(712), 2,
-      ts_builtin_sym_end,
-      anon_sym_LF,
-    ACTIONS(714), 8,
-      anon_sym_COMMA,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5082] = 12,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
+    ACTIONS(522), 1,
       sym__plain_text,
-    ACTIONS(716), 1,
+    ACTIONS(756), 1,
       anon_sym_RBRACE,
-    STATE(154), 1,
-      sym_comment,
-    STATE(173), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(374), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5120] = 6,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    ACTIONS(718), 1,
-      ts_builtin_sym_end,
-    STATE(92), 1,
-      aux_sym_module_header_repeat1,
-    STATE(155), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(720), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5146] = 12,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(722), 1,
-      anon_sym_RBRACE,
-    STATE(156), 1,
-      sym_comment,
-    STATE(173), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(385), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5184] = 12,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(724), 1,
-      anon_sym_RBRACE,
-    STATE(157), 1,
-      sym_comment,
-    STATE(173), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(389), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5222] = 12,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(726), 1,
-      anon_sym_RBRACE,
-    STATE(158), 1,
-      sym_comment,
-    STATE(173), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    STATE(352), 1,
-      aux_sym__module_block_repeat2,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5260] = 6,
-    ACTIONS(578), 1,
-      ts_builtin_sym_end,
-    ACTIONS(609), 1,
-      anon_sym_COMMA,
-    STATE(118), 1,
-      aux_sym_module_header_repeat1,
-    STATE(159), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(584), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5286] = 11,
-    ACTIONS(728), 1,
-      anon_sym_LPAREN,
-    ACTIONS(730), 1,
-      anon_sym_RPAREN,
-    ACTIONS(732), 1,
-      sym__module_array_shape,
-    ACTIONS(734), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(736), 1,
-      sym__operand_name,
     STATE(160), 1,
       sym_comment,
-    STATE(316), 1,
-      sym__module_operand,
-    STATE(500), 1,
-      sym__module_tuple_shape,
-    STATE(501), 1,
-      sym__module_buffer_shape,
-    STATE(545), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(373), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [5321] = 9,
-    ACTIONS(692), 1,
-      anon_sym_LPAREN,
-    ACTIONS(696), 1,
-      anon_sym_b,
-    ACTIONS(698), 1,
-      sym_primitive_type,
-    ACTIONS(700), 1,
-      sym_name,
+  [5378] = 4,
     STATE(161), 1,
       sym_comment,
-    STATE(445), 1,
-      sym_operand,
-    STATE(498), 1,
-      sym__shape,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(477), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5352] = 4,
+    ACTIONS(572), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(577), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5400] = 4,
     STATE(162), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(738), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(740), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5373] = 4,
-    STATE(163), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(742), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(744), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5394] = 4,
-    STATE(164), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(746), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(748), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5415] = 4,
-    STATE(165), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(750), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(752), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5436] = 4,
-    STATE(166), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(754), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(756), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5457] = 4,
-    STATE(167), 1,
-      sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(758), 2,
       ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(760), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5478] = 11,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(762), 1,
       anon_sym_LF,
-    ACTIONS(764), 1,
-      anon_sym_RBRACE,
-    STATE(168), 1,
-      sym_comment,
-    STATE(173), 1,
-      aux_sym__module_block_repeat1,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5513] = 11,
-    ACTIONS(477), 1,
-      anon_sym_LBRACE,
-    ACTIONS(483), 1,
-      sym_string,
-    ACTIONS(485), 1,
-      sym__plain_text,
-    ACTIONS(766), 1,
-      anon_sym_LF,
-    ACTIONS(768), 1,
-      anon_sym_RBRACE,
-    STATE(168), 1,
-      aux_sym__module_block_repeat1,
-    STATE(169), 1,
-      sym_comment,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5548] = 4,
-    STATE(170), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(770), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(772), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5569] = 4,
-    STATE(171), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(774), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(776), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5590] = 4,
-    STATE(172), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(778), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(780), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5611] = 10,
-    ACTIONS(782), 1,
-      anon_sym_LF,
-    ACTIONS(784), 1,
-      anon_sym_LBRACE,
-    ACTIONS(787), 1,
-      anon_sym_RBRACE,
-    ACTIONS(789), 1,
-      sym_string,
-    ACTIONS(792), 1,
-      sym__plain_text,
-    STATE(261), 1,
-      sym__module_item,
-    STATE(268), 1,
-      sym__module_block,
-    STATE(274), 1,
-      sym__nested_item,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(173), 2,
-      sym_comment,
-      aux_sym__module_block_repeat1,
-  [5644] = 4,
-    STATE(174), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(795), 2,
-      ts_builtin_sym_end,
-      sym_integer,
-    ACTIONS(797), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5665] = 4,
-    ACTIONS(799), 1,
-      ts_builtin_sym_end,
-    STATE(175), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(801), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5685] = 4,
-    ACTIONS(803), 1,
-      ts_builtin_sym_end,
-    STATE(176), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(805), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5705] = 4,
-    ACTIONS(807), 1,
-      ts_builtin_sym_end,
-    STATE(177), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(809), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5725] = 4,
-    ACTIONS(811), 1,
-      ts_builtin_sym_end,
-    STATE(178), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(813), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5745] = 4,
-    ACTIONS(815), 1,
-      ts_builtin_sym_end,
-    STATE(179), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(817), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5765] = 4,
-    ACTIONS(819), 1,
-      ts_builtin_sym_end,
-    STATE(180), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(821), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5785] = 4,
-    ACTIONS(825), 1,
-      anon_sym_RBRACE,
-    STATE(181), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(823), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [5805] = 4,
-    ACTIONS(827), 1,
-      ts_builtin_sym_end,
-    STATE(182), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(829), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5825] = 4,
-    ACTIONS(831), 1,
-      ts_builtin_sym_end,
-    STATE(183), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(833), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5845] = 4,
-    ACTIONS(505), 1,
-      ts_builtin_sym_end,
-    STATE(184), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(509), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5865] = 8,
-    ACTIONS(100), 1,
-      anon_sym_LF,
-    ACTIONS(102), 1,
+    ACTIONS(760), 8,
       anon_sym_COMMA,
-    ACTIONS(835), 1,
-      anon_sym_LBRACE,
-    STATE(185), 1,
-      sym_comment,
-    STATE(186), 1,
-      aux_sym__module_value_repeat1,
-    STATE(226), 1,
-      sym__module_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(837), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [5893] = 7,
-    ACTIONS(108), 1,
-      anon_sym_LF,
-    ACTIONS(110), 1,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5422] = 6,
+    ACTIONS(402), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
       anon_sym_COMMA,
-    ACTIONS(839), 1,
-      anon_sym_LBRACE,
-    STATE(226), 1,
-      sym__module_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(186), 2,
-      sym_comment,
-      aux_sym__module_value_repeat1,
-    ACTIONS(842), 3,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [5919] = 8,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(847), 1,
-      anon_sym_RPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(187), 1,
-      sym_comment,
-    STATE(337), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [5947] = 4,
-    ACTIONS(853), 1,
-      ts_builtin_sym_end,
-    STATE(188), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(855), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [5967] = 10,
-    ACTIONS(728), 1,
-      anon_sym_LPAREN,
-    ACTIONS(732), 1,
-      sym__module_array_shape,
-    ACTIONS(734), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(736), 1,
-      sym__operand_name,
-    STATE(189), 1,
-      sym_comment,
-    STATE(399), 1,
-      sym__module_operand,
-    STATE(500), 1,
-      sym__module_tuple_shape,
-    STATE(501), 1,
-      sym__module_buffer_shape,
-    STATE(545), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [5999] = 4,
-    ACTIONS(565), 1,
-      ts_builtin_sym_end,
-    STATE(190), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(569), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6019] = 8,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    ACTIONS(857), 1,
-      anon_sym_RPAREN,
-    STATE(191), 1,
-      sym_comment,
-    STATE(356), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6047] = 4,
-    ACTIONS(859), 1,
-      ts_builtin_sym_end,
-    STATE(192), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(861), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6067] = 4,
-    ACTIONS(865), 1,
-      anon_sym_RBRACE,
-    STATE(193), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(863), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6087] = 4,
-    ACTIONS(869), 1,
-      anon_sym_RBRACE,
-    STATE(194), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(867), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6107] = 4,
-    ACTIONS(873), 1,
-      anon_sym_RBRACE,
-    STATE(195), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(871), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6127] = 4,
-    ACTIONS(877), 1,
-      anon_sym_RBRACE,
-    STATE(196), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(875), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6147] = 4,
-    ACTIONS(881), 1,
-      anon_sym_RBRACE,
-    STATE(197), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(879), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6167] = 4,
-    ACTIONS(885), 1,
-      anon_sym_RBRACE,
-    STATE(198), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(883), 7,
-      anon_sym_file_name_id,
-      anon_sym_function_name_id,
-      anon_sym_line,
-      anon_sym_end_line,
-      anon_sym_column,
-      anon_sym_end_column,
-      sym_key,
-  [6187] = 4,
-    ACTIONS(511), 1,
-      ts_builtin_sym_end,
-    STATE(199), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(515), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6207] = 4,
-    ACTIONS(887), 1,
-      ts_builtin_sym_end,
-    STATE(200), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(889), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6227] = 8,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    ACTIONS(891), 1,
-      anon_sym_RPAREN,
-    STATE(201), 1,
-      sym_comment,
-    STATE(376), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6255] = 4,
-    ACTIONS(559), 1,
-      ts_builtin_sym_end,
-    STATE(202), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(563), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6275] = 4,
-    ACTIONS(893), 1,
-      ts_builtin_sym_end,
-    STATE(203), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(895), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6295] = 4,
-    ACTIONS(897), 1,
-      ts_builtin_sym_end,
-    STATE(204), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(899), 7,
-      anon_sym_FileNames,
-      anon_sym_FunctionNames,
-      anon_sym_FileLocations,
-      anon_sym_StackFrames,
-      sym_entry,
-      sym_root,
-      sym_name,
-  [6315] = 4,
-    ACTIONS(400), 1,
-      ts_builtin_sym_end,
-    STATE(205), 1,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    STATE(163), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -16190,10 +15484,676 @@ static const uint16_t ts_small_parse_table[] = {
       sym_entry,
       sym_root,
       sym_name,
-  [6335] = 4,
+  [5448] = 4,
+    STATE(164), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(762), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(764), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5470] = 4,
+    STATE(165), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(762), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(764), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5492] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(766), 1,
+      anon_sym_RBRACE,
+    STATE(166), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(384), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5530] = 12,
+    ACTIONS(710), 1,
+      anon_sym_file_name_id,
+    ACTIONS(712), 1,
+      anon_sym_function_name_id,
+    ACTIONS(714), 1,
+      anon_sym_line,
+    ACTIONS(716), 1,
+      anon_sym_end_line,
+    ACTIONS(718), 1,
+      anon_sym_column,
+    ACTIONS(720), 1,
+      anon_sym_end_column,
+    ACTIONS(724), 1,
+      sym_key,
+    ACTIONS(768), 1,
+      anon_sym_RBRACE,
+    STATE(147), 1,
+      aux_sym_file_location_repeat1,
+    STATE(167), 1,
+      sym_comment,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5568] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(770), 1,
+      anon_sym_RBRACE,
+    STATE(168), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(388), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5606] = 4,
+    STATE(169), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(772), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(774), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5627] = 11,
+    ACTIONS(776), 1,
+      anon_sym_LPAREN,
+    ACTIONS(778), 1,
+      anon_sym_RPAREN,
+    ACTIONS(780), 1,
+      sym__module_array_shape,
+    ACTIONS(782), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(784), 1,
+      sym__operand_name,
+    STATE(170), 1,
+      sym_comment,
+    STATE(318), 1,
+      sym__module_operand,
+    STATE(505), 1,
+      sym__module_tuple_shape,
+    STATE(509), 1,
+      sym__module_buffer_shape,
+    STATE(538), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5662] = 4,
+    STATE(171), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(786), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(788), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5683] = 4,
+    STATE(172), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(790), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(792), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5704] = 4,
+    STATE(173), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(794), 2,
+      ts_builtin_sym_end,
+      anon_sym_RBRACE,
+    ACTIONS(796), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5725] = 4,
+    STATE(174), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(798), 2,
+      ts_builtin_sym_end,
+      anon_sym_RBRACE,
+    ACTIONS(800), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5746] = 4,
+    STATE(175), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(802), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(804), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5767] = 11,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(806), 1,
+      anon_sym_LF,
+    ACTIONS(808), 1,
+      anon_sym_RBRACE,
+    STATE(176), 1,
+      sym_comment,
+    STATE(177), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5802] = 11,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(810), 1,
+      anon_sym_LF,
+    ACTIONS(812), 1,
+      anon_sym_RBRACE,
+    STATE(177), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5837] = 10,
+    ACTIONS(814), 1,
+      anon_sym_LF,
+    ACTIONS(816), 1,
+      anon_sym_LBRACE,
+    ACTIONS(819), 1,
+      anon_sym_RBRACE,
+    ACTIONS(821), 1,
+      sym_string,
+    ACTIONS(824), 1,
+      sym__plain_text,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(178), 2,
+      sym_comment,
+      aux_sym__module_block_repeat1,
+  [5870] = 4,
+    STATE(179), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(827), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(829), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5891] = 4,
+    STATE(180), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(831), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(833), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5912] = 9,
+    ACTIONS(726), 1,
+      anon_sym_LPAREN,
+    ACTIONS(730), 1,
+      anon_sym_b,
+    ACTIONS(732), 1,
+      sym_primitive_type,
+    ACTIONS(734), 1,
+      sym_name,
+    STATE(181), 1,
+      sym_comment,
+    STATE(442), 1,
+      sym_operand,
+    STATE(496), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(476), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5943] = 4,
+    STATE(182), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(835), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(837), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5964] = 4,
+    STATE(183), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(839), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(841), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5985] = 4,
+    STATE(184), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(843), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(845), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6006] = 4,
+    STATE(185), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(847), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(849), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6027] = 4,
+    ACTIONS(851), 1,
+      ts_builtin_sym_end,
+    STATE(186), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(853), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6047] = 4,
+    ACTIONS(855), 1,
+      ts_builtin_sym_end,
+    STATE(187), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(857), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6067] = 4,
+    ACTIONS(861), 1,
+      anon_sym_RBRACE,
+    STATE(188), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(859), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6087] = 4,
+    ACTIONS(865), 1,
+      anon_sym_RBRACE,
+    STATE(189), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(863), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6107] = 4,
+    ACTIONS(869), 1,
+      anon_sym_RBRACE,
+    STATE(190), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(867), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6127] = 4,
+    ACTIONS(871), 1,
+      ts_builtin_sym_end,
+    STATE(191), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(873), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6147] = 4,
+    ACTIONS(875), 1,
+      ts_builtin_sym_end,
+    STATE(192), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(877), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6167] = 4,
+    ACTIONS(881), 1,
+      anon_sym_RBRACE,
+    STATE(193), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(879), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6187] = 8,
+    ACTIONS(120), 1,
+      anon_sym_LF,
+    ACTIONS(122), 1,
+      anon_sym_COMMA,
+    ACTIONS(883), 1,
+      anon_sym_LBRACE,
+    STATE(194), 1,
+      sym_comment,
+    STATE(196), 1,
+      aux_sym__module_value_repeat1,
+    STATE(234), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(885), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6215] = 4,
+    ACTIONS(585), 1,
+      ts_builtin_sym_end,
+    STATE(195), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(589), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6235] = 7,
+    ACTIONS(128), 1,
+      anon_sym_LF,
+    ACTIONS(130), 1,
+      anon_sym_COMMA,
+    ACTIONS(887), 1,
+      anon_sym_LBRACE,
+    STATE(234), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(196), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(890), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6261] = 4,
+    ACTIONS(471), 1,
+      ts_builtin_sym_end,
+    STATE(197), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(475), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6281] = 4,
+    ACTIONS(895), 1,
+      anon_sym_RBRACE,
+    STATE(198), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(893), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6301] = 4,
+    ACTIONS(899), 1,
+      anon_sym_RBRACE,
+    STATE(199), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(897), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6321] = 4,
     ACTIONS(903), 1,
       anon_sym_RBRACE,
-    STATE(206), 1,
+    STATE(200), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -16206,526 +16166,589 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_column,
       anon_sym_end_column,
       sym_key,
-  [6355] = 8,
-    ACTIONS(106), 1,
-      sym__plain_value,
+  [6341] = 8,
     ACTIONS(905), 1,
-      anon_sym_LBRACE,
-    STATE(21), 1,
-      aux_sym__module_value_repeat1,
-    STATE(28), 1,
-      sym__module_block,
-    STATE(151), 1,
-      sym__module_value,
-    STATE(207), 1,
+      anon_sym_LPAREN,
+    ACTIONS(907), 1,
+      anon_sym_RPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(201), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    STATE(356), 1,
+      sym__shape,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(907), 2,
-      sym__reference,
-      sym_string,
-  [6382] = 9,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(911), 1,
-      anon_sym_RPAREN,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6369] = 4,
     ACTIONS(913), 1,
+      ts_builtin_sym_end,
+    STATE(202), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(915), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6389] = 8,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    ACTIONS(917), 1,
+      anon_sym_RPAREN,
+    STATE(203), 1,
+      sym_comment,
+    STATE(338), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6417] = 10,
+    ACTIONS(776), 1,
+      anon_sym_LPAREN,
+    ACTIONS(780), 1,
       sym__module_array_shape,
-    ACTIONS(915), 1,
+    ACTIONS(782), 1,
       anon_sym_b_LPAREN,
+    ACTIONS(784), 1,
+      sym__operand_name,
+    STATE(204), 1,
+      sym_comment,
+    STATE(396), 1,
+      sym__module_operand,
+    STATE(505), 1,
+      sym__module_tuple_shape,
+    STATE(509), 1,
+      sym__module_buffer_shape,
+    STATE(538), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6449] = 4,
+    ACTIONS(919), 1,
+      ts_builtin_sym_end,
+    STATE(205), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(921), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6469] = 4,
+    ACTIONS(923), 1,
+      ts_builtin_sym_end,
+    STATE(206), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(925), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6489] = 4,
+    ACTIONS(927), 1,
+      ts_builtin_sym_end,
+    STATE(207), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(929), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6509] = 8,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    ACTIONS(931), 1,
+      anon_sym_RPAREN,
     STATE(208), 1,
       sym_comment,
-    STATE(256), 1,
+    STATE(375), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6537] = 4,
+    ACTIONS(933), 1,
+      ts_builtin_sym_end,
+    STATE(209), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(935), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6557] = 4,
+    ACTIONS(633), 1,
+      ts_builtin_sym_end,
+    STATE(210), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(637), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6577] = 4,
+    ACTIONS(937), 1,
+      ts_builtin_sym_end,
+    STATE(211), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(939), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6597] = 4,
+    ACTIONS(941), 1,
+      ts_builtin_sym_end,
+    STATE(212), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(943), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6617] = 4,
+    ACTIONS(947), 1,
+      anon_sym_RBRACE,
+    STATE(213), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(945), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6637] = 4,
+    ACTIONS(619), 1,
+      ts_builtin_sym_end,
+    STATE(214), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(623), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6657] = 4,
+    ACTIONS(949), 1,
+      ts_builtin_sym_end,
+    STATE(215), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(951), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6677] = 4,
+    ACTIONS(579), 1,
+      ts_builtin_sym_end,
+    STATE(216), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(583), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6697] = 9,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(955), 1,
+      anon_sym_RPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(217), 1,
+      sym_comment,
+    STATE(248), 1,
       sym__module_tuple_shape,
-    STATE(257), 1,
+    STATE(252), 1,
       sym__module_buffer_shape,
     STATE(364), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6411] = 7,
-    ACTIONS(845), 1,
+  [6726] = 7,
+    ACTIONS(905), 1,
       anon_sym_LPAREN,
-    ACTIONS(849), 1,
+    ACTIONS(909), 1,
       anon_sym_b,
-    ACTIONS(851), 1,
+    ACTIONS(911), 1,
       sym_primitive_type,
-    STATE(209), 1,
+    STATE(218), 1,
       sym_comment,
-    STATE(405), 1,
+    STATE(361), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(281), 3,
+    STATE(277), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [6436] = 7,
-    ACTIONS(845), 1,
+  [6751] = 7,
+    ACTIONS(905), 1,
       anon_sym_LPAREN,
-    ACTIONS(849), 1,
+    ACTIONS(909), 1,
       anon_sym_b,
-    ACTIONS(851), 1,
+    ACTIONS(911), 1,
       sym_primitive_type,
-    STATE(210), 1,
+    STATE(219), 1,
+      sym_comment,
+    STATE(403), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6776] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(220), 1,
       sym_comment,
     STATE(344), 1,
       sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(281), 3,
+    STATE(277), 3,
       sym_array_shape,
       sym_tuple_shape,
       sym_buffer_shape,
-  [6461] = 8,
-    ACTIONS(837), 1,
+  [6801] = 8,
+    ACTIONS(885), 1,
       sym__plain_value,
-    ACTIONS(917), 1,
+    ACTIONS(961), 1,
       anon_sym_LBRACE,
-    STATE(185), 1,
+    STATE(194), 1,
       aux_sym__module_value_repeat1,
-    STATE(211), 1,
+    STATE(221), 1,
       sym_comment,
-    STATE(226), 1,
+    STATE(234), 1,
       sym__module_block,
-    STATE(416), 1,
+    STATE(413), 1,
       sym__module_value,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(919), 2,
+    ACTIONS(963), 2,
       sym__reference,
       sym_string,
-  [6488] = 7,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(212), 1,
-      sym_comment,
-    STATE(566), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6513] = 7,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(213), 1,
-      sym_comment,
-    STATE(568), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6538] = 7,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(214), 1,
-      sym_comment,
-    STATE(362), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6563] = 6,
-    ACTIONS(923), 1,
+  [6828] = 6,
+    ACTIONS(967), 1,
       anon_sym_LBRACE,
-    STATE(215), 1,
+    STATE(222), 1,
       sym_comment,
-    STATE(260), 1,
+    STATE(282), 1,
       sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(921), 2,
+    ACTIONS(965), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(925), 3,
+    ACTIONS(969), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [6586] = 9,
-    ACTIONS(477), 1,
+  [6851] = 9,
+    ACTIONS(514), 1,
       anon_sym_LBRACE,
-    ACTIONS(483), 1,
+    ACTIONS(520), 1,
       sym_string,
-    ACTIONS(927), 1,
+    ACTIONS(971), 1,
       anon_sym_LF,
-    ACTIONS(929), 1,
+    ACTIONS(973), 1,
       anon_sym_RBRACE,
-    ACTIONS(931), 1,
+    ACTIONS(975), 1,
       sym__next_text,
-    STATE(169), 1,
+    STATE(176), 1,
       sym__nested_item,
-    STATE(216), 1,
+    STATE(223), 1,
       sym_comment,
-    STATE(268), 1,
+    STATE(263), 1,
       sym__module_block,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6615] = 9,
-    ACTIONS(909), 1,
+  [6880] = 7,
+    ACTIONS(905), 1,
       anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    ACTIONS(933), 1,
-      anon_sym_RPAREN,
-    STATE(217), 1,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(224), 1,
       sym_comment,
-    STATE(256), 1,
+    STATE(563), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6905] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(225), 1,
+      sym_comment,
+    STATE(550), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6930] = 8,
+    ACTIONS(126), 1,
+      sym__plain_value,
+    ACTIONS(977), 1,
+      anon_sym_LBRACE,
+    STATE(22), 1,
+      aux_sym__module_value_repeat1,
+    STATE(42), 1,
+      sym__module_block,
+    STATE(152), 1,
+      sym__module_value,
+    STATE(226), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(979), 2,
+      sym__reference,
+      sym_string,
+  [6957] = 9,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(981), 1,
+      anon_sym_RPAREN,
+    STATE(227), 1,
+      sym_comment,
+    STATE(248), 1,
       sym__module_tuple_shape,
-    STATE(257), 1,
+    STATE(252), 1,
       sym__module_buffer_shape,
     STATE(330), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6644] = 7,
-    ACTIONS(845), 1,
+  [6986] = 7,
+    ACTIONS(905), 1,
       anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(218), 1,
-      sym_comment,
-    STATE(510), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6669] = 7,
-    ACTIONS(845), 1,
-      anon_sym_LPAREN,
-    ACTIONS(849), 1,
-      anon_sym_b,
-    ACTIONS(851), 1,
-      sym_primitive_type,
-    STATE(219), 1,
-      sym_comment,
-    STATE(548), 1,
-      sym__shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(281), 3,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [6694] = 4,
-    STATE(220), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(935), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(937), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6712] = 4,
-    STATE(221), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(939), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(941), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6730] = 8,
-    ACTIONS(943), 1,
-      anon_sym_LBRACE,
-    ACTIONS(945), 1,
-      anon_sym_LPAREN,
-    ACTIONS(947), 1,
-      anon_sym_LBRACK,
-    ACTIONS(949), 1,
-      sym_word,
-    ACTIONS(951), 1,
-      sym_string,
-    STATE(222), 1,
-      sym_comment,
-    STATE(407), 1,
-      sym_block,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6756] = 4,
-    STATE(223), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(953), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(955), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6774] = 4,
-    STATE(224), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(957), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(959), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [6792] = 8,
-    ACTIONS(158), 1,
-      anon_sym_LF,
-    ACTIONS(160), 1,
-      anon_sym_COMMA,
-    ACTIONS(961), 1,
-      anon_sym_RBRACE,
-    ACTIONS(963), 1,
-      sym_key,
-    STATE(225), 1,
-      sym_comment,
-    STATE(229), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(291), 1,
-      sym__module_metadata_field,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6818] = 4,
-    ACTIONS(166), 1,
-      anon_sym_LF,
-    STATE(226), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(168), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [6836] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(965), 1,
-      anon_sym_RBRACE,
-    ACTIONS(967), 1,
-      sym_name,
-    STATE(227), 1,
-      sym_comment,
-    STATE(242), 1,
-      aux_sym_computation_repeat1,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [6862] = 8,
     ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
     STATE(228), 1,
       sym_comment,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(464), 1,
-      sym__module_shape,
+    STATE(507), 1,
+      sym__shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6888] = 8,
-    ACTIONS(186), 1,
-      anon_sym_LF,
-    ACTIONS(188), 1,
-      anon_sym_COMMA,
-    ACTIONS(963), 1,
-      sym_key,
-    ACTIONS(969), 1,
-      anon_sym_RBRACE,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [7011] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
     STATE(229), 1,
       sym_comment,
-    STATE(230), 1,
-      aux_sym__module_metadata_repeat1,
-    STATE(291), 1,
-      sym__module_metadata_field,
-    ACTIONS(37), 2,
+    STATE(546), 1,
+      sym__shape,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6914] = 6,
-    ACTIONS(212), 1,
-      anon_sym_LF,
-    ACTIONS(971), 1,
-      sym_key,
-    STATE(291), 1,
-      sym__module_metadata_field,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(214), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-    STATE(230), 2,
-      sym_comment,
-      aux_sym__module_metadata_repeat1,
-  [6936] = 8,
-    ACTIONS(909), 1,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [7036] = 8,
+    ACTIONS(953), 1,
       anon_sym_LPAREN,
-    ACTIONS(913), 1,
+    ACTIONS(957), 1,
       sym__module_array_shape,
-    ACTIONS(915), 1,
+    ACTIONS(959), 1,
       anon_sym_b_LPAREN,
-    STATE(231), 1,
+    STATE(230), 1,
       sym_comment,
-    STATE(256), 1,
+    STATE(248), 1,
       sym__module_tuple_shape,
-    STATE(257), 1,
+    STATE(252), 1,
       sym__module_buffer_shape,
-    STATE(397), 1,
+    STATE(584), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [6962] = 7,
-    ACTIONS(974), 1,
-      anon_sym_RBRACE,
-    ACTIONS(976), 1,
-      anon_sym_file_location_id,
-    ACTIONS(979), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(982), 1,
-      sym_key,
-    STATE(299), 1,
-      sym__other_number,
+  [7062] = 4,
+    STATE(231), 1,
+      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(232), 2,
+    ACTIONS(983), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(985), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7080] = 4,
+    STATE(232), 1,
       sym_comment,
-      aux_sym_stack_frame_repeat1,
-  [6986] = 8,
-    ACTIONS(985), 1,
-      anon_sym_RBRACE,
-    ACTIONS(987), 1,
-      anon_sym_file_location_id,
-    ACTIONS(989), 1,
-      anon_sym_parent_frame_id,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(987), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(989), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7098] = 8,
+    ACTIONS(213), 1,
+      anon_sym_LF,
+    ACTIONS(215), 1,
+      anon_sym_COMMA,
     ACTIONS(991), 1,
+      anon_sym_RBRACE,
+    ACTIONS(993), 1,
       sym_key,
     STATE(233), 1,
       sym_comment,
-    STATE(246), 1,
-      aux_sym_stack_frame_repeat1,
-    STATE(299), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7012] = 4,
-    STATE(234), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(993), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(995), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7030] = 4,
-    ACTIONS(192), 1,
-      anon_sym_LF,
     STATE(235), 1,
-      sym_comment,
+      aux_sym__module_metadata_repeat1,
+    STATE(292), 1,
+      sym__module_metadata_field,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(194), 5,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      sym__reference,
-      sym_string,
-      sym__plain_value,
-  [7048] = 8,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    STATE(236), 1,
-      sym_comment,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(525), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7074] = 4,
+  [7124] = 4,
     ACTIONS(219), 1,
       anon_sym_LF,
-    STATE(237), 1,
+    STATE(234), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -16736,365 +16759,90 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [7092] = 7,
-    ACTIONS(997), 1,
-      anon_sym_LBRACE,
-    ACTIONS(999), 1,
-      sym_word,
-    ACTIONS(1001), 1,
-      sym_string,
-    ACTIONS(1003), 1,
-      sym__open_string,
-    STATE(238), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(83), 2,
-      sym__module_string,
-      sym__module_block,
-  [7116] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1005), 1,
-      anon_sym_RBRACE,
-    STATE(239), 1,
-      sym_comment,
-    STATE(252), 1,
-      aux_sym_computation_repeat1,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
   [7142] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1007), 1,
+    ACTIONS(164), 1,
+      anon_sym_LF,
+    ACTIONS(166), 1,
+      anon_sym_COMMA,
+    ACTIONS(993), 1,
+      sym_key,
+    ACTIONS(995), 1,
       anon_sym_RBRACE,
-    STATE(240), 1,
+    STATE(235), 1,
       sym_comment,
-    STATE(242), 1,
-      aux_sym_computation_repeat1,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
+    STATE(237), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(292), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
   [7168] = 4,
-    STATE(241), 1,
+    STATE(236), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1009), 3,
+    ACTIONS(997), 3,
       anon_sym_COMMA,
       anon_sym_LBRACE,
       anon_sym_RPAREN,
-    ACTIONS(1011), 3,
+    ACTIONS(999), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [7186] = 7,
-    ACTIONS(1013), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1015), 1,
-      sym_root,
-    ACTIONS(1018), 1,
-      sym_name,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
+  [7186] = 6,
+    ACTIONS(198), 1,
+      anon_sym_LF,
+    ACTIONS(1001), 1,
+      sym_key,
+    STATE(292), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(242), 2,
-      sym_comment,
-      aux_sym_computation_repeat1,
-  [7210] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1021), 1,
+    ACTIONS(200), 2,
+      anon_sym_COMMA,
       anon_sym_RBRACE,
-    STATE(242), 1,
-      aux_sym_computation_repeat1,
-    STATE(243), 1,
+    STATE(237), 2,
       sym_comment,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7236] = 8,
-    ACTIONS(909), 1,
+      aux_sym__module_metadata_repeat1,
+  [7208] = 8,
+    ACTIONS(953), 1,
       anon_sym_LPAREN,
-    ACTIONS(913), 1,
+    ACTIONS(957), 1,
       sym__module_array_shape,
-    ACTIONS(915), 1,
+    ACTIONS(959), 1,
       anon_sym_b_LPAREN,
-    STATE(244), 1,
+    STATE(238), 1,
       sym_comment,
-    STATE(256), 1,
+    STATE(248), 1,
       sym__module_tuple_shape,
-    STATE(257), 1,
+    STATE(252), 1,
       sym__module_buffer_shape,
-    STATE(448), 1,
+    STATE(445), 1,
       sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [7262] = 7,
-    ACTIONS(1023), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1025), 1,
-      sym_word,
-    ACTIONS(1027), 1,
-      sym_string,
-    ACTIONS(1029), 1,
-      sym__open_string,
-    STATE(245), 1,
+  [7234] = 4,
+    ACTIONS(172), 1,
+      anon_sym_LF,
+    STATE(239), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(294), 2,
-      sym__module_string,
-      sym__module_block,
-  [7286] = 8,
-    ACTIONS(987), 1,
-      anon_sym_file_location_id,
-    ACTIONS(989), 1,
-      anon_sym_parent_frame_id,
-    ACTIONS(991), 1,
-      sym_key,
-    ACTIONS(1031), 1,
-      anon_sym_RBRACE,
-    STATE(232), 1,
-      aux_sym_stack_frame_repeat1,
-    STATE(246), 1,
-      sym_comment,
-    STATE(299), 1,
-      sym__other_number,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7312] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1033), 1,
-      anon_sym_RBRACE,
-    STATE(227), 1,
-      aux_sym_computation_repeat1,
-    STATE(247), 1,
-      sym_comment,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7338] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1035), 1,
-      anon_sym_RBRACE,
-    STATE(243), 1,
-      aux_sym_computation_repeat1,
-    STATE(248), 1,
-      sym_comment,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7364] = 4,
-    STATE(249), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1037), 3,
+    ACTIONS(174), 5,
       anon_sym_COMMA,
       anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(1039), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7382] = 4,
-    STATE(250), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1041), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(1043), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7400] = 8,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    STATE(251), 1,
-      sym_comment,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(547), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7426] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1045), 1,
-      anon_sym_RBRACE,
-    STATE(242), 1,
-      aux_sym_computation_repeat1,
-    STATE(252), 1,
-      sym_comment,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7452] = 8,
-    ACTIONS(94), 1,
-      sym_root,
-    ACTIONS(967), 1,
-      sym_name,
-    ACTIONS(1047), 1,
-      anon_sym_RBRACE,
-    STATE(240), 1,
-      aux_sym_computation_repeat1,
-    STATE(253), 1,
-      sym_comment,
-    STATE(361), 1,
-      sym__line,
-    STATE(508), 1,
-      sym__module_instruction,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7478] = 8,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    STATE(254), 1,
-      sym_comment,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(516), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7504] = 8,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    STATE(255), 1,
-      sym_comment,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(363), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7530] = 4,
-    STATE(256), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1049), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(1051), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7548] = 4,
-    STATE(257), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1053), 3,
-      anon_sym_COMMA,
-      anon_sym_LBRACE,
-      anon_sym_RPAREN,
-    ACTIONS(1055), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7566] = 8,
-    ACTIONS(909), 1,
-      anon_sym_LPAREN,
-    ACTIONS(913), 1,
-      sym__module_array_shape,
-    ACTIONS(915), 1,
-      anon_sym_b_LPAREN,
-    STATE(256), 1,
-      sym__module_tuple_shape,
-    STATE(257), 1,
-      sym__module_buffer_shape,
-    STATE(258), 1,
-      sym_comment,
-    STATE(331), 1,
-      sym__module_shape,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [7592] = 4,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7252] = 4,
     ACTIONS(138), 1,
       anon_sym_LF,
-    STATE(259), 1,
+    STATE(240), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -17105,119 +16853,361 @@ static const uint16_t ts_small_parse_table[] = {
       sym__reference,
       sym_string,
       sym__plain_value,
-  [7610] = 4,
+  [7270] = 4,
+    ACTIONS(209), 1,
+      anon_sym_LF,
+    STATE(241), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(211), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7288] = 4,
+    STATE(242), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1004), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1006), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7306] = 4,
+    STATE(243), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1008), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1010), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7324] = 7,
+    ACTIONS(1012), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1014), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1017), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1020), 1,
+      sym_key,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(244), 2,
+      sym_comment,
+      aux_sym_stack_frame_repeat1,
+  [7348] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(245), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(502), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7374] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(246), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(362), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7400] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(247), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(545), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7426] = 4,
+    STATE(248), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1023), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1025), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7444] = 7,
+    ACTIONS(1027), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1029), 1,
+      sym_word,
+    ACTIONS(1031), 1,
+      sym_string,
+    ACTIONS(1033), 1,
+      sym__open_string,
+    STATE(249), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(80), 2,
+      sym__module_string,
+      sym__module_block,
+  [7468] = 7,
+    ACTIONS(1035), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1037), 1,
+      sym_word,
+    ACTIONS(1039), 1,
+      sym_string,
+    ACTIONS(1041), 1,
+      sym__open_string,
+    STATE(250), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(293), 2,
+      sym__module_string,
+      sym__module_block,
+  [7492] = 8,
+    ACTIONS(1043), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1045), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1047), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1049), 1,
+      sym_key,
+    STATE(244), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(251), 1,
+      sym_comment,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7518] = 4,
+    STATE(252), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1051), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1053), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7536] = 4,
+    STATE(253), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1055), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1057), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7554] = 8,
+    ACTIONS(1045), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1047), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1049), 1,
+      sym_key,
+    ACTIONS(1059), 1,
+      anon_sym_RBRACE,
+    STATE(251), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(254), 1,
+      sym_comment,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7580] = 8,
+    ACTIONS(1061), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1063), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1065), 1,
+      anon_sym_LBRACK,
+    ACTIONS(1067), 1,
+      sym_word,
+    ACTIONS(1069), 1,
+      sym_string,
+    STATE(255), 1,
+      sym_comment,
+    STATE(405), 1,
+      sym_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7606] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(256), 1,
+      sym_comment,
+    STATE(333), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7632] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(257), 1,
+      sym_comment,
+    STATE(453), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7658] = 4,
+    STATE(258), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1073), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7676] = 4,
+    STATE(259), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1075), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1077), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7694] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
     STATE(260), 1,
       sym_comment,
+    STATE(522), 1,
+      sym__module_shape,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1057), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1059), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7627] = 4,
-    ACTIONS(1061), 1,
-      anon_sym_LF,
+  [7720] = 4,
     STATE(261), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1063), 4,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym_string,
-      sym__plain_text,
-  [7644] = 6,
-    ACTIONS(1065), 1,
-      anon_sym_RBRACK,
-    ACTIONS(1067), 1,
-      anon_sym_LT_EQ,
+    ACTIONS(1079), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1081), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7737] = 4,
     STATE(262), 1,
       sym_comment,
-    STATE(358), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1069), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [7665] = 6,
-    ACTIONS(1067), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(1071), 1,
-      anon_sym_RBRACK,
-    STATE(263), 1,
-      sym_comment,
-    STATE(349), 1,
-      sym_dimension,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1069), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [7686] = 4,
-    STATE(264), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1073), 2,
+    ACTIONS(1083), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1075), 3,
+    ACTIONS(1085), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [7703] = 4,
-    STATE(265), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1077), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1079), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7720] = 4,
-    STATE(266), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1081), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1083), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7737] = 5,
-    ACTIONS(340), 1,
-      anon_sym_LF,
-    ACTIONS(1085), 1,
-      anon_sym_EQ,
-    STATE(267), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(342), 3,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-      sym_key,
-  [7756] = 4,
+  [7754] = 4,
     ACTIONS(1087), 1,
       anon_sym_LF,
-    STATE(268), 1,
+    STATE(263), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -17227,92 +17217,145 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_RBRACE,
       sym_string,
       sym__plain_text,
-  [7773] = 4,
-    ACTIONS(192), 1,
+  [7771] = 6,
+    ACTIONS(1091), 1,
+      anon_sym_RBRACK,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    STATE(264), 1,
+      sym_comment,
+    STATE(358), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7792] = 4,
+    ACTIONS(1097), 1,
       anon_sym_LF,
-    STATE(269), 1,
+    STATE(265), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(194), 4,
+    ACTIONS(1099), 4,
       anon_sym_LBRACE,
       anon_sym_RBRACE,
       sym_string,
       sym__plain_text,
-  [7790] = 4,
+  [7809] = 5,
+    ACTIONS(334), 1,
+      anon_sym_LF,
+    ACTIONS(1101), 1,
+      anon_sym_EQ,
+    STATE(266), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(336), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [7828] = 4,
+    STATE(267), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1103), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1105), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7845] = 4,
+    ACTIONS(172), 1,
+      anon_sym_LF,
+    STATE(268), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(174), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7862] = 4,
+    STATE(269), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1107), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1109), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7879] = 4,
     STATE(270), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1091), 2,
+    ACTIONS(1111), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1093), 3,
+    ACTIONS(1113), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [7807] = 6,
-    ACTIONS(1067), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(1095), 1,
-      anon_sym_RBRACK,
+  [7896] = 4,
     STATE(271), 1,
       sym_comment,
-    STATE(378), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1115), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1117), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7913] = 6,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1119), 1,
+      anon_sym_RBRACK,
+    STATE(272), 1,
+      sym_comment,
+    STATE(377), 1,
       sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1069), 2,
+    ACTIONS(1095), 2,
       anon_sym_QMARK,
       sym_integer,
-  [7828] = 6,
-    ACTIONS(1097), 1,
-      anon_sym_metadata,
-    ACTIONS(1099), 1,
-      sym_key,
-    STATE(272), 1,
-      sym_comment,
-    STATE(423), 1,
-      sym__attribute,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(444), 2,
-      sym_metadata,
-      sym_attribute,
-  [7849] = 4,
-    STATE(273), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1101), 2,
+  [7934] = 4,
+    ACTIONS(1121), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1103), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7866] = 4,
-    ACTIONS(1105), 1,
-      anon_sym_LF,
-    STATE(274), 1,
-      sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1107), 4,
-      anon_sym_LBRACE,
+    STATE(273), 2,
+      sym_comment,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(1124), 3,
       anon_sym_RBRACE,
-      sym_string,
-      sym__plain_text,
-  [7883] = 4,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [7951] = 4,
     ACTIONS(138), 1,
       anon_sym_LF,
-    STATE(275), 1,
+    STATE(274), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -17322,411 +17365,441 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_RBRACE,
       sym_string,
       sym__plain_text,
-  [7900] = 4,
-    STATE(276), 1,
+  [7968] = 6,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1126), 1,
+      anon_sym_RBRACK,
+    STATE(275), 1,
       sym_comment,
+    STATE(349), 1,
+      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1109), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1111), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [7917] = 4,
-    ACTIONS(219), 1,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7989] = 4,
+    ACTIONS(209), 1,
       anon_sym_LF,
-    STATE(277), 1,
+    STATE(276), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(221), 4,
+    ACTIONS(211), 4,
       anon_sym_LBRACE,
       anon_sym_RBRACE,
       sym_string,
       sym__plain_text,
-  [7934] = 4,
-    ACTIONS(1113), 1,
-      anon_sym_COMMA,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(278), 2,
-      sym_comment,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(1116), 3,
-      anon_sym_RBRACE,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-  [7951] = 4,
-    STATE(279), 1,
+  [8006] = 4,
+    STATE(277), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1118), 2,
+    ACTIONS(1128), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1120), 3,
+    ACTIONS(1130), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [7968] = 4,
+  [8023] = 4,
+    STATE(278), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1132), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1134), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8040] = 6,
+    ACTIONS(1136), 1,
+      anon_sym_metadata,
+    ACTIONS(1138), 1,
+      sym_key,
+    STATE(279), 1,
+      sym_comment,
+    STATE(398), 1,
+      sym__attribute,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(399), 2,
+      sym_metadata,
+      sym_attribute,
+  [8061] = 4,
     STATE(280), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1122), 2,
+    ACTIONS(1140), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1124), 3,
+    ACTIONS(1142), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [7985] = 4,
+  [8078] = 4,
+    ACTIONS(1144), 1,
+      anon_sym_LF,
     STATE(281), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1126), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(1128), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [8002] = 4,
+    ACTIONS(1146), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [8095] = 4,
     STATE(282), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1130), 2,
+    ACTIONS(1148), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1132), 3,
+    ACTIONS(1150), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [8019] = 4,
+  [8112] = 4,
     STATE(283), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1134), 2,
+    ACTIONS(1152), 2,
       anon_sym_COMMA,
       anon_sym_RPAREN,
-    ACTIONS(1136), 3,
+    ACTIONS(1154), 3,
       anon_sym_constant,
       anon_sym_parameter,
       sym_opcode,
-  [8036] = 4,
-    ACTIONS(1138), 1,
-      anon_sym_RBRACE,
+  [8129] = 4,
     STATE(284), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1140), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [8052] = 4,
-    ACTIONS(192), 1,
+    ACTIONS(1156), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1158), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8146] = 4,
+    ACTIONS(172), 1,
       anon_sym_LF,
     STATE(285), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(194), 3,
+    ACTIONS(174), 3,
       anon_sym_COMMA,
       anon_sym_RBRACE,
       sym_key,
-  [8068] = 6,
-    ACTIONS(1142), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1144), 1,
-      sym_name,
+  [8162] = 6,
+    ACTIONS(1160), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1162), 1,
+      sym_key,
     STATE(286), 1,
       sym_comment,
-    STATE(417), 1,
+    STATE(297), 1,
+      aux_sym_metadata_repeat1,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8182] = 6,
+    ACTIONS(1164), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1166), 1,
+      sym_name,
+    STATE(287), 1,
+      sym_comment,
+    STATE(414), 1,
       sym__names,
-    STATE(418), 1,
+    STATE(415), 1,
       sym__called,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8088] = 6,
-    ACTIONS(1146), 1,
+  [8202] = 6,
+    ACTIONS(1168), 1,
       anon_sym_RBRACE,
-    ACTIONS(1148), 1,
+    ACTIONS(1170), 1,
       anon_sym_COLON,
-    ACTIONS(1150), 1,
+    ACTIONS(1172), 1,
       sym_integer,
-    STATE(287), 1,
-      sym_comment,
-    STATE(457), 1,
-      sym_minor_to_major,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8108] = 5,
-    ACTIONS(1152), 1,
-      anon_sym_COMMA,
-    STATE(278), 1,
-      aux_sym_minor_to_major_repeat1,
     STATE(288), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1154), 2,
-      anon_sym_RBRACE,
-      anon_sym_COLON,
-  [8126] = 6,
-    ACTIONS(1150), 1,
-      sym_integer,
-    ACTIONS(1156), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1158), 1,
-      anon_sym_COLON,
-    STATE(289), 1,
-      sym_comment,
-    STATE(443), 1,
+    STATE(452), 1,
       sym_minor_to_major,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8146] = 6,
-    ACTIONS(1160), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1162), 1,
-      anon_sym_EQ,
-    ACTIONS(1164), 1,
-      anon_sym_LPAREN,
-    STATE(290), 1,
+  [8222] = 3,
+    STATE(289), 1,
       sym_comment,
-    STATE(519), 1,
-      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8166] = 4,
-    ACTIONS(376), 1,
+    ACTIONS(1124), 4,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [8236] = 6,
+    ACTIONS(1162), 1,
+      sym_key,
+    ACTIONS(1174), 1,
+      anon_sym_RBRACE,
+    STATE(286), 1,
+      aux_sym_metadata_repeat1,
+    STATE(290), 1,
+      sym_comment,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8256] = 4,
+    ACTIONS(209), 1,
       anon_sym_LF,
     STATE(291), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(378), 3,
+    ACTIONS(211), 3,
       anon_sym_COMMA,
       anon_sym_RBRACE,
       sym_key,
-  [8182] = 6,
-    ACTIONS(1150), 1,
-      sym_integer,
-    ACTIONS(1166), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1168), 1,
-      anon_sym_COLON,
+  [8272] = 4,
+    ACTIONS(448), 1,
+      anon_sym_LF,
     STATE(292), 1,
       sym_comment,
-    STATE(420), 1,
-      sym_minor_to_major,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8202] = 6,
-    ACTIONS(1170), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1172), 1,
-      sym_name,
-    STATE(152), 1,
-      sym__names,
-    STATE(153), 1,
-      sym__called,
+    ACTIONS(450), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8288] = 4,
+    ACTIONS(374), 1,
+      anon_sym_LF,
     STATE(293), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8222] = 4,
-    ACTIONS(380), 1,
+    ACTIONS(376), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8304] = 4,
+    ACTIONS(378), 1,
       anon_sym_LF,
     STATE(294), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(382), 3,
+    ACTIONS(380), 3,
       anon_sym_COMMA,
       anon_sym_RBRACE,
       sym_key,
-  [8238] = 4,
-    ACTIONS(356), 1,
-      anon_sym_LF,
+  [8320] = 6,
+    ACTIONS(1176), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1178), 1,
+      anon_sym_EQ,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
     STATE(295), 1,
       sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(358), 3,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-      sym_key,
-  [8254] = 4,
-    ACTIONS(219), 1,
-      anon_sym_LF,
-    STATE(296), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(221), 3,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-      sym_key,
-  [8270] = 3,
-    STATE(297), 1,
-      sym_comment,
+    STATE(501), 1,
+      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1116), 4,
-      anon_sym_COMMA,
+  [8340] = 6,
+    ACTIONS(1172), 1,
+      sym_integer,
+    ACTIONS(1182), 1,
       anon_sym_RBRACE,
-      anon_sym_RPAREN,
+    ACTIONS(1184), 1,
       anon_sym_COLON,
-  [8284] = 4,
-    ACTIONS(1174), 1,
+    STATE(296), 1,
+      sym_comment,
+    STATE(440), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8360] = 5,
+    ACTIONS(1186), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1188), 1,
+      sym_key,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(297), 2,
+      sym_comment,
+      aux_sym_metadata_repeat1,
+  [8378] = 4,
+    ACTIONS(1191), 1,
       anon_sym_RBRACE,
     STATE(298), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1176), 3,
+    ACTIONS(1193), 3,
       anon_sym_file_location_id,
       anon_sym_parent_frame_id,
       sym_key,
-  [8300] = 4,
-    ACTIONS(1178), 1,
-      anon_sym_RBRACE,
+  [8394] = 6,
+    ACTIONS(1176), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1195), 1,
+      anon_sym_EQ,
     STATE(299), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1180), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [8316] = 6,
-    ACTIONS(1160), 1,
-      anon_sym_LBRACE,
-    ACTIONS(1164), 1,
-      anon_sym_LPAREN,
-    ACTIONS(1182), 1,
-      anon_sym_EQ,
-    STATE(300), 1,
-      sym_comment,
-    STATE(519), 1,
+    STATE(501), 1,
       sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8336] = 6,
-    ACTIONS(1184), 1,
+  [8414] = 4,
+    ACTIONS(1197), 1,
       anon_sym_RBRACE,
-    ACTIONS(1186), 1,
-      sym_key,
-    STATE(301), 1,
+    STATE(300), 1,
       sym_comment,
-    STATE(302), 1,
-      aux_sym_metadata_repeat1,
-    STATE(403), 1,
-      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8356] = 5,
-    ACTIONS(1188), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1190), 1,
+    ACTIONS(1199), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
       sym_key,
-    STATE(403), 1,
-      sym_metadata_field,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(302), 2,
-      sym_comment,
-      aux_sym_metadata_repeat1,
-  [8374] = 6,
-    ACTIONS(1186), 1,
-      sym_key,
-    ACTIONS(1193), 1,
+  [8430] = 4,
+    ACTIONS(1201), 1,
       anon_sym_RBRACE,
     STATE(301), 1,
-      aux_sym_metadata_repeat1,
-    STATE(303), 1,
       sym_comment,
-    STATE(403), 1,
-      sym_metadata_field,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8394] = 5,
-    ACTIONS(1152), 1,
+    ACTIONS(1203), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8446] = 5,
+    ACTIONS(1205), 1,
       anon_sym_COMMA,
-    STATE(288), 1,
-      aux_sym_minor_to_major_repeat1,
-    STATE(304), 1,
+    STATE(302), 1,
       sym_comment,
+    STATE(306), 1,
+      aux_sym_minor_to_major_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1195), 2,
+    ACTIONS(1207), 2,
       anon_sym_RBRACE,
       anon_sym_COLON,
-  [8412] = 5,
-    ACTIONS(1067), 1,
-      anon_sym_LT_EQ,
-    STATE(305), 1,
+  [8464] = 6,
+    ACTIONS(1209), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1211), 1,
+      sym_name,
+    STATE(155), 1,
+      sym__names,
+    STATE(156), 1,
+      sym__called,
+    STATE(303), 1,
       sym_comment,
-    STATE(401), 1,
-      sym_dimension,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1069), 2,
-      anon_sym_QMARK,
+  [8484] = 6,
+    ACTIONS(1172), 1,
       sym_integer,
-  [8430] = 4,
-    ACTIONS(885), 1,
+    ACTIONS(1213), 1,
       anon_sym_RBRACE,
+    ACTIONS(1215), 1,
+      anon_sym_COLON,
+    STATE(304), 1,
+      sym_comment,
+    STATE(418), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8504] = 4,
+    ACTIONS(903), 1,
+      anon_sym_RBRACE,
+    STATE(305), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(901), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8520] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    STATE(273), 1,
+      aux_sym_minor_to_major_repeat1,
     STATE(306), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(883), 3,
-      anon_sym_file_location_id,
-      anon_sym_parent_frame_id,
-      sym_key,
-  [8446] = 4,
+    ACTIONS(1217), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [8538] = 5,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    STATE(307), 1,
+      sym_comment,
+    STATE(439), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [8556] = 4,
     ACTIONS(138), 1,
       anon_sym_LF,
-    STATE(307), 1,
+    STATE(308), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
@@ -17735,390 +17808,320 @@ static const uint16_t ts_small_parse_table[] = {
       anon_sym_COMMA,
       anon_sym_RBRACE,
       sym_key,
-  [8462] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1199), 1,
+  [8572] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(671), 1,
       anon_sym_RBRACE,
-    STATE(308), 1,
+    STATE(309), 1,
       sym_comment,
-    STATE(332), 1,
-      aux_sym__module_block_repeat3,
-    ACTIONS(3), 2,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8479] = 4,
-    ACTIONS(1201), 1,
+  [8589] = 4,
+    ACTIONS(1219), 1,
       ts_builtin_sym_end,
-    ACTIONS(1203), 1,
+    ACTIONS(1221), 1,
       anon_sym_COMMA,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(309), 2,
+    STATE(310), 2,
       sym_comment,
       aux_sym_instruction_repeat1,
-  [8494] = 5,
-    ACTIONS(1206), 1,
+  [8604] = 5,
+    ACTIONS(1224), 1,
       anon_sym_COMMA,
-    ACTIONS(1208), 1,
+    ACTIONS(1226), 1,
       anon_sym_RPAREN,
-    STATE(310), 1,
+    STATE(311), 1,
       sym_comment,
-    STATE(325), 1,
+    STATE(327), 1,
       aux_sym_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8511] = 4,
-    ACTIONS(1210), 1,
+  [8621] = 4,
+    ACTIONS(1228), 1,
       anon_sym_COMMA,
-    ACTIONS(1213), 1,
+    ACTIONS(1231), 1,
       anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(311), 2,
-      sym_comment,
-      aux_sym__module_tuple_shape_repeat1,
-  [8526] = 4,
-    ACTIONS(1215), 1,
-      anon_sym_COMMA,
-    ACTIONS(1218), 1,
-      anon_sym_RBRACK,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(312), 2,
       sym_comment,
-      aux_sym_dimensions_repeat1,
-  [8541] = 5,
-    ACTIONS(1220), 1,
-      anon_sym_LF,
-    ACTIONS(1222), 1,
+      aux_sym__module_tuple_shape_repeat1,
+  [8636] = 4,
+    ACTIONS(1233), 1,
       anon_sym_COMMA,
-    STATE(313), 1,
-      sym_comment,
-    STATE(326), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
+    ACTIONS(1236), 1,
+      anon_sym_RBRACK,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8558] = 5,
-    ACTIONS(51), 1,
+    STATE(313), 2,
+      sym_comment,
+      aux_sym_dimensions_repeat1,
+  [8651] = 5,
+    ACTIONS(1238), 1,
       anon_sym_LF,
-    ACTIONS(1224), 1,
+    ACTIONS(1240), 1,
       anon_sym_COMMA,
     STATE(314), 1,
       sym_comment,
-    STATE(346), 1,
+    STATE(329), 1,
       aux_sym_module_header_repeat1,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8575] = 4,
-    ACTIONS(1228), 1,
-      anon_sym_POUND,
+  [8668] = 5,
+    ACTIONS(144), 1,
+      anon_sym_LPAREN,
+    STATE(25), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(76), 1,
+      sym_tile,
     STATE(315), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1226), 2,
+  [8685] = 5,
+    ACTIONS(49), 1,
+      anon_sym_LF,
+    ACTIONS(1242), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8590] = 5,
-    ACTIONS(1230), 1,
-      anon_sym_COMMA,
-    ACTIONS(1232), 1,
-      anon_sym_RPAREN,
     STATE(316), 1,
       sym_comment,
-    STATE(328), 1,
-      aux_sym__module_operands_repeat1,
-    ACTIONS(3), 2,
+    STATE(347), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8607] = 5,
-    ACTIONS(172), 1,
-      anon_sym_LPAREN,
-    STATE(29), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(86), 1,
-      sym_tile,
+  [8702] = 4,
+    ACTIONS(1246), 1,
+      anon_sym_POUND,
     STATE(317), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8624] = 5,
+    ACTIONS(1244), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8717] = 5,
+    ACTIONS(1248), 1,
+      anon_sym_COMMA,
+    ACTIONS(1250), 1,
+      anon_sym_RPAREN,
+    STATE(318), 1,
+      sym_comment,
+    STATE(331), 1,
+      aux_sym__module_operands_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8734] = 5,
     ACTIONS(178), 1,
       anon_sym_LPAREN,
-    STATE(30), 1,
+    STATE(31), 1,
       aux_sym__layout_property_repeat2,
-    STATE(89), 1,
+    STATE(94), 1,
       sym_split,
-    STATE(318), 1,
+    STATE(319), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8641] = 5,
-    ACTIONS(1197), 1,
+  [8751] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1234), 1,
+    ACTIONS(1254), 1,
       anon_sym_RBRACE,
-    STATE(319), 1,
+    STATE(320), 1,
       sym_comment,
-    STATE(332), 1,
+    STATE(334), 1,
       aux_sym__module_block_repeat3,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8658] = 5,
-    ACTIONS(475), 1,
+  [8768] = 5,
+    ACTIONS(512), 1,
       anon_sym_LF,
-    ACTIONS(1236), 1,
+    ACTIONS(1256), 1,
       anon_sym_RBRACE,
-    STATE(320), 1,
-      sym_comment,
     STATE(321), 1,
+      sym_comment,
+    STATE(322), 1,
       aux_sym__module_block_repeat2,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8675] = 4,
-    ACTIONS(768), 1,
+  [8785] = 4,
+    ACTIONS(808), 1,
       anon_sym_RBRACE,
-    ACTIONS(1238), 1,
+    ACTIONS(1258), 1,
       anon_sym_LF,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(321), 2,
+    STATE(322), 2,
       sym_comment,
       aux_sym__module_block_repeat2,
-  [8690] = 5,
-    ACTIONS(1241), 1,
+  [8800] = 5,
+    ACTIONS(1261), 1,
       anon_sym_COMMA,
-    ACTIONS(1243), 1,
+    ACTIONS(1263), 1,
       anon_sym_RBRACE,
-    STATE(322), 1,
+    STATE(323), 1,
       sym_comment,
-    STATE(333), 1,
+    STATE(335), 1,
       aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8707] = 5,
-    ACTIONS(1245), 1,
+  [8817] = 5,
+    ACTIONS(1265), 1,
       anon_sym_COMMA,
-    ACTIONS(1247), 1,
+    ACTIONS(1267), 1,
       anon_sym_RPAREN,
-    STATE(323), 1,
+    STATE(324), 1,
       sym_comment,
-    STATE(334), 1,
+    STATE(336), 1,
       aux_sym_tile_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8724] = 5,
-    ACTIONS(1249), 1,
+  [8834] = 5,
+    ACTIONS(1269), 1,
       ts_builtin_sym_end,
-    ACTIONS(1251), 1,
+    ACTIONS(1271), 1,
       anon_sym_COMMA,
-    STATE(324), 1,
+    STATE(325), 1,
       sym_comment,
     STATE(350), 1,
       aux_sym_instruction_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8741] = 4,
-    ACTIONS(1253), 1,
-      anon_sym_COMMA,
-    ACTIONS(1256), 1,
-      anon_sym_RPAREN,
+  [8851] = 5,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1273), 1,
+      anon_sym_LBRACE,
+    STATE(326), 1,
+      sym_comment,
+    STATE(474), 1,
+      sym_parameters,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(325), 2,
-      sym_comment,
-      aux_sym_operands_repeat1,
-  [8756] = 5,
-    ACTIONS(59), 1,
-      anon_sym_LF,
-    ACTIONS(1258), 1,
+  [8868] = 4,
+    ACTIONS(1275), 1,
       anon_sym_COMMA,
-    STATE(326), 1,
-      sym_comment,
-    STATE(346), 1,
-      aux_sym_module_header_repeat1,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8773] = 4,
-    ACTIONS(1260), 1,
-      anon_sym_COMMA,
-    ACTIONS(1263), 1,
+    ACTIONS(1278), 1,
       anon_sym_RPAREN,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(327), 2,
       sym_comment,
-      aux_sym_parameters_repeat1,
-  [8788] = 5,
-    ACTIONS(1230), 1,
+      aux_sym_operands_repeat1,
+  [8883] = 4,
+    ACTIONS(1280), 1,
       anon_sym_COMMA,
-    ACTIONS(1265), 1,
+    ACTIONS(1283), 1,
       anon_sym_RPAREN,
-    STATE(328), 1,
-      sym_comment,
-    STATE(338), 1,
-      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8805] = 4,
-    ACTIONS(1269), 1,
-      anon_sym_POUND,
+    STATE(328), 2,
+      sym_comment,
+      aux_sym_parameters_repeat1,
+  [8898] = 5,
+    ACTIONS(59), 1,
+      anon_sym_LF,
+    ACTIONS(1285), 1,
+      anon_sym_COMMA,
     STATE(329), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    STATE(347), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1267), 2,
+  [8915] = 5,
+    ACTIONS(1287), 1,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [8820] = 5,
-    ACTIONS(1271), 1,
-      anon_sym_COMMA,
-    ACTIONS(1273), 1,
+    ACTIONS(1289), 1,
       anon_sym_RPAREN,
     STATE(330), 1,
       sym_comment,
-    STATE(354), 1,
+    STATE(355), 1,
       aux_sym__module_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8837] = 4,
-    ACTIONS(1277), 1,
-      sym_opcode,
+  [8932] = 5,
+    ACTIONS(1248), 1,
+      anon_sym_COMMA,
+    ACTIONS(1291), 1,
+      anon_sym_RPAREN,
     STATE(331), 1,
       sym_comment,
+    STATE(339), 1,
+      aux_sym__module_operands_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1275), 2,
+  [8949] = 4,
+    ACTIONS(1295), 1,
+      anon_sym_POUND,
+    STATE(332), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1293), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8964] = 4,
+    ACTIONS(1299), 1,
+      sym_opcode,
+    STATE(333), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1297), 2,
       anon_sym_constant,
       anon_sym_parameter,
-  [8852] = 4,
-    ACTIONS(1279), 1,
+  [8979] = 4,
+    ACTIONS(1301), 1,
       anon_sym_COMMA,
-    ACTIONS(1282), 1,
+    ACTIONS(1304), 1,
       anon_sym_RBRACE,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(332), 2,
-      sym_comment,
-      aux_sym__module_block_repeat3,
-  [8867] = 4,
-    ACTIONS(1284), 1,
-      anon_sym_COMMA,
-    ACTIONS(1287), 1,
-      anon_sym_RBRACE,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(333), 2,
-      sym_comment,
-      aux_sym__names_repeat1,
-  [8882] = 4,
-    ACTIONS(1289), 1,
-      anon_sym_COMMA,
-    ACTIONS(1292), 1,
-      anon_sym_RPAREN,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     STATE(334), 2,
       sym_comment,
-      aux_sym_tile_repeat1,
-  [8897] = 5,
-    ACTIONS(1152), 1,
+      aux_sym__module_block_repeat3,
+  [8994] = 4,
+    ACTIONS(1306), 1,
       anon_sym_COMMA,
-    ACTIONS(1294), 1,
-      anon_sym_RPAREN,
-    STATE(335), 1,
-      sym_comment,
-    STATE(339), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8914] = 5,
-    ACTIONS(1164), 1,
-      anon_sym_LPAREN,
-    ACTIONS(1296), 1,
-      anon_sym_LBRACE,
-    STATE(336), 1,
-      sym_comment,
-    STATE(505), 1,
-      sym_parameters,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8931] = 5,
-    ACTIONS(1298), 1,
-      anon_sym_COMMA,
-    ACTIONS(1300), 1,
-      anon_sym_RPAREN,
-    STATE(337), 1,
-      sym_comment,
-    STATE(347), 1,
-      aux_sym_tuple_shape_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8948] = 4,
-    ACTIONS(1302), 1,
-      anon_sym_COMMA,
-    ACTIONS(1305), 1,
-      anon_sym_RPAREN,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    STATE(338), 2,
-      sym_comment,
-      aux_sym__module_operands_repeat1,
-  [8963] = 5,
-    ACTIONS(1152), 1,
-      anon_sym_COMMA,
-    ACTIONS(1307), 1,
-      anon_sym_RPAREN,
-    STATE(278), 1,
-      aux_sym_minor_to_major_repeat1,
-    STATE(339), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [8980] = 5,
-    ACTIONS(921), 1,
-      ts_builtin_sym_end,
     ACTIONS(1309), 1,
-      anon_sym_LBRACE,
-    STATE(340), 1,
-      sym_comment,
-    STATE(502), 1,
-      sym_layout,
+      anon_sym_RBRACE,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [8997] = 4,
+    STATE(335), 2,
+      sym_comment,
+      aux_sym__names_repeat1,
+  [9009] = 4,
     ACTIONS(1311), 1,
       anon_sym_COMMA,
     ACTIONS(1314), 1,
@@ -18126,93 +18129,152 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(341), 2,
+    STATE(336), 2,
       sym_comment,
-      aux_sym_tuple_shape_repeat1,
-  [9012] = 5,
-    ACTIONS(1251), 1,
+      aux_sym_tile_repeat1,
+  [9024] = 5,
+    ACTIONS(1205), 1,
       anon_sym_COMMA,
     ACTIONS(1316), 1,
+      anon_sym_RPAREN,
+    STATE(337), 1,
+      sym_comment,
+    STATE(340), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9041] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1320), 1,
+      anon_sym_RPAREN,
+    STATE(338), 1,
+      sym_comment,
+    STATE(342), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9058] = 4,
+    ACTIONS(1322), 1,
+      anon_sym_COMMA,
+    ACTIONS(1325), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(339), 2,
+      sym_comment,
+      aux_sym__module_operands_repeat1,
+  [9073] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    ACTIONS(1327), 1,
+      anon_sym_RPAREN,
+    STATE(273), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(340), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9090] = 5,
+    ACTIONS(965), 1,
       ts_builtin_sym_end,
+    ACTIONS(1329), 1,
+      anon_sym_LBRACE,
+    STATE(341), 1,
+      sym_comment,
+    STATE(469), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9107] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1331), 1,
+      anon_sym_RPAREN,
     STATE(342), 1,
       sym_comment,
-    STATE(380), 1,
-      aux_sym_instruction_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9029] = 4,
-    ACTIONS(1318), 1,
-      anon_sym_RPAREN,
     STATE(343), 1,
-      sym_comment,
+      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1320), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [9044] = 4,
-    ACTIONS(1324), 1,
+  [9124] = 4,
+    ACTIONS(1333), 1,
+      anon_sym_COMMA,
+    ACTIONS(1336), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(343), 2,
+      sym_comment,
+      aux_sym_tuple_shape_repeat1,
+  [9139] = 4,
+    ACTIONS(1340), 1,
       sym_opcode,
     STATE(344), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1322), 2,
+    ACTIONS(1338), 2,
       anon_sym_constant,
       anon_sym_parameter,
-  [9059] = 4,
-    ACTIONS(803), 1,
-      anon_sym_RBRACE,
+  [9154] = 5,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
+    ACTIONS(1342), 1,
+      ts_builtin_sym_end,
     STATE(345), 1,
+      sym_comment,
+    STATE(379), 1,
+      aux_sym_instruction_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9171] = 4,
+    ACTIONS(1344), 1,
+      anon_sym_RPAREN,
+    STATE(346), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(805), 2,
-      sym_root,
-      sym_name,
-  [9074] = 4,
-    ACTIONS(523), 1,
+    ACTIONS(1346), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [9186] = 4,
+    ACTIONS(572), 1,
       anon_sym_LF,
-    ACTIONS(1326), 1,
+    ACTIONS(1348), 1,
       anon_sym_COMMA,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    STATE(346), 2,
+    STATE(347), 2,
       sym_comment,
       aux_sym_module_header_repeat1,
-  [9089] = 5,
-    ACTIONS(1298), 1,
+  [9201] = 5,
+    ACTIONS(1351), 1,
       anon_sym_COMMA,
-    ACTIONS(1329), 1,
-      anon_sym_RPAREN,
-    STATE(341), 1,
-      aux_sym_tuple_shape_repeat1,
-    STATE(347), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9106] = 5,
-    ACTIONS(1331), 1,
-      anon_sym_COMMA,
-    ACTIONS(1333), 1,
+    ACTIONS(1353), 1,
       anon_sym_RBRACK,
-    STATE(312), 1,
+    STATE(313), 1,
       aux_sym_dimensions_repeat1,
     STATE(348), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9123] = 5,
-    ACTIONS(1331), 1,
+  [9218] = 5,
+    ACTIONS(1351), 1,
       anon_sym_COMMA,
-    ACTIONS(1335), 1,
+    ACTIONS(1355), 1,
       anon_sym_RBRACK,
     STATE(348), 1,
       aux_sym_dimensions_repeat1,
@@ -18221,82 +18283,82 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9140] = 5,
-    ACTIONS(1251), 1,
+  [9235] = 5,
+    ACTIONS(1271), 1,
       anon_sym_COMMA,
-    ACTIONS(1337), 1,
+    ACTIONS(1357), 1,
       ts_builtin_sym_end,
-    STATE(309), 1,
+    STATE(310), 1,
       aux_sym_instruction_repeat1,
     STATE(350), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9157] = 5,
-    ACTIONS(921), 1,
+  [9252] = 5,
+    ACTIONS(965), 1,
       sym_name,
-    ACTIONS(1339), 1,
+    ACTIONS(1359), 1,
       anon_sym_LBRACE,
     STATE(351), 1,
       sym_comment,
-    STATE(482), 1,
+    STATE(481), 1,
       sym_layout,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9174] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(1341), 1,
-      anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
+  [9269] = 5,
+    ACTIONS(1224), 1,
+      anon_sym_COMMA,
+    ACTIONS(1361), 1,
+      anon_sym_RPAREN,
+    STATE(311), 1,
+      aux_sym_operands_repeat1,
     STATE(352), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9286] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1363), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(353), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9191] = 5,
-    ACTIONS(1343), 1,
-      anon_sym_COMMA,
-    ACTIONS(1345), 1,
+  [9303] = 5,
+    ACTIONS(1365), 1,
       anon_sym_RPAREN,
-    STATE(327), 1,
-      aux_sym_parameters_repeat1,
-    STATE(353), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9208] = 5,
-    ACTIONS(1271), 1,
-      anon_sym_COMMA,
-    ACTIONS(1347), 1,
-      anon_sym_RPAREN,
-    STATE(311), 1,
-      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(1367), 1,
+      sym_name,
     STATE(354), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9225] = 5,
-    ACTIONS(1349), 1,
-      anon_sym_RPAREN,
-    ACTIONS(1351), 1,
-      sym_name,
-    STATE(355), 1,
-      sym_comment,
-    STATE(366), 1,
+    STATE(363), 1,
       sym_parameter,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9242] = 5,
-    ACTIONS(1298), 1,
+  [9320] = 5,
+    ACTIONS(1287), 1,
       anon_sym_COMMA,
-    ACTIONS(1353), 1,
+    ACTIONS(1369), 1,
+      anon_sym_RPAREN,
+    STATE(312), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(355), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9337] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1371), 1,
       anon_sym_RPAREN,
     STATE(356), 1,
       sym_comment,
@@ -18305,521 +18367,426 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9259] = 5,
-    ACTIONS(1298), 1,
+  [9354] = 5,
+    ACTIONS(1318), 1,
       anon_sym_COMMA,
-    ACTIONS(1355), 1,
+    ACTIONS(1373), 1,
       anon_sym_RPAREN,
-    STATE(341), 1,
+    STATE(343), 1,
       aux_sym_tuple_shape_repeat1,
     STATE(357), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9276] = 5,
-    ACTIONS(1331), 1,
+  [9371] = 5,
+    ACTIONS(1351), 1,
       anon_sym_COMMA,
-    ACTIONS(1357), 1,
+    ACTIONS(1375), 1,
       anon_sym_RBRACK,
     STATE(358), 1,
       sym_comment,
-    STATE(359), 1,
-      aux_sym_dimensions_repeat1,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9293] = 5,
-    ACTIONS(1331), 1,
-      anon_sym_COMMA,
-    ACTIONS(1359), 1,
-      anon_sym_RBRACK,
-    STATE(312), 1,
-      aux_sym_dimensions_repeat1,
-    STATE(359), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9310] = 5,
-    ACTIONS(1361), 1,
-      anon_sym_LF,
-    ACTIONS(1363), 1,
-      anon_sym_COMMA,
-    STATE(314), 1,
-      aux_sym_module_header_repeat1,
     STATE(360), 1,
+      aux_sym_dimensions_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9388] = 5,
+    ACTIONS(1377), 1,
+      anon_sym_LF,
+    ACTIONS(1379), 1,
+      anon_sym_COMMA,
+    STATE(316), 1,
+      aux_sym_module_header_repeat1,
+    STATE(359), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9327] = 4,
-    ACTIONS(1365), 1,
-      anon_sym_RBRACE,
+  [9405] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1381), 1,
+      anon_sym_RBRACK,
+    STATE(313), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(360), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9422] = 4,
+    ACTIONS(1385), 1,
+      sym_opcode,
     STATE(361), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1367), 2,
-      sym_root,
-      sym_name,
-  [9342] = 4,
-    ACTIONS(1371), 1,
+    ACTIONS(1383), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9437] = 4,
+    ACTIONS(1389), 1,
       sym_opcode,
     STATE(362), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1369), 2,
+    ACTIONS(1387), 2,
       anon_sym_constant,
       anon_sym_parameter,
-  [9357] = 4,
-    ACTIONS(1375), 1,
-      sym_opcode,
+  [9452] = 5,
+    ACTIONS(1391), 1,
+      anon_sym_COMMA,
+    ACTIONS(1393), 1,
+      anon_sym_RPAREN,
     STATE(363), 1,
       sym_comment,
+    STATE(391), 1,
+      aux_sym_parameters_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1373), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [9372] = 5,
-    ACTIONS(1271), 1,
+  [9469] = 5,
+    ACTIONS(1287), 1,
       anon_sym_COMMA,
-    ACTIONS(1377), 1,
+    ACTIONS(1395), 1,
       anon_sym_RPAREN,
     STATE(364), 1,
       sym_comment,
-    STATE(367), 1,
+    STATE(366), 1,
       aux_sym__module_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9389] = 5,
-    ACTIONS(1197), 1,
+  [9486] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1379), 1,
+    ACTIONS(1397), 1,
       anon_sym_RBRACE,
-    STATE(319), 1,
+    STATE(320), 1,
       aux_sym__module_block_repeat3,
     STATE(365), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9406] = 5,
-    ACTIONS(1343), 1,
+  [9503] = 5,
+    ACTIONS(1287), 1,
       anon_sym_COMMA,
-    ACTIONS(1381), 1,
+    ACTIONS(1399), 1,
       anon_sym_RPAREN,
-    STATE(353), 1,
-      aux_sym_parameters_repeat1,
+    STATE(312), 1,
+      aux_sym__module_tuple_shape_repeat1,
     STATE(366), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9423] = 5,
-    ACTIONS(1271), 1,
+  [9520] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1383), 1,
-      anon_sym_RPAREN,
-    STATE(311), 1,
-      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(1401), 1,
+      anon_sym_RBRACE,
     STATE(367), 1,
       sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9440] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1385), 1,
-      anon_sym_RBRACE,
-    STATE(368), 1,
-      sym_comment,
-    STATE(373), 1,
+    STATE(372), 1,
       aux_sym__module_block_repeat3,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9457] = 5,
-    ACTIONS(475), 1,
+  [9537] = 5,
+    ACTIONS(512), 1,
       anon_sym_LF,
-    ACTIONS(716), 1,
+    ACTIONS(673), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(368), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9554] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(756), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
       aux_sym__module_block_repeat2,
     STATE(369), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9474] = 5,
-    ACTIONS(1241), 1,
+  [9571] = 5,
+    ACTIONS(1261), 1,
       anon_sym_COMMA,
-    ACTIONS(1387), 1,
+    ACTIONS(1403), 1,
       anon_sym_RBRACE,
     STATE(370), 1,
       sym_comment,
-    STATE(375), 1,
+    STATE(374), 1,
       aux_sym__names_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9491] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(623), 1,
+  [9588] = 5,
+    ACTIONS(1261), 1,
+      anon_sym_COMMA,
+    ACTIONS(1405), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
+    STATE(323), 1,
+      aux_sym__names_repeat1,
     STATE(371), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9508] = 5,
-    ACTIONS(1241), 1,
+  [9605] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1389), 1,
+    ACTIONS(1407), 1,
       anon_sym_RBRACE,
-    STATE(322), 1,
-      aux_sym__names_repeat1,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
     STATE(372), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9525] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1391), 1,
-      anon_sym_RBRACE,
-    STATE(332), 1,
-      aux_sym__module_block_repeat3,
-    STATE(373), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9542] = 5,
-    ACTIONS(475), 1,
+  [9622] = 5,
+    ACTIONS(512), 1,
       anon_sym_LF,
-    ACTIONS(1393), 1,
+    ACTIONS(1409), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
+    STATE(322), 1,
       aux_sym__module_block_repeat2,
-    STATE(374), 1,
+    STATE(373), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9559] = 5,
-    ACTIONS(1241), 1,
+  [9639] = 5,
+    ACTIONS(1261), 1,
       anon_sym_COMMA,
-    ACTIONS(1395), 1,
+    ACTIONS(1411), 1,
       anon_sym_RBRACE,
-    STATE(333), 1,
+    STATE(335), 1,
       aux_sym__names_repeat1,
+    STATE(374), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9656] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1413), 1,
+      anon_sym_RPAREN,
     STATE(375), 1,
       sym_comment,
+    STATE(376), 1,
+      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9576] = 5,
-    ACTIONS(1298), 1,
+  [9673] = 5,
+    ACTIONS(1318), 1,
       anon_sym_COMMA,
-    ACTIONS(1397), 1,
+    ACTIONS(1415), 1,
       anon_sym_RPAREN,
+    STATE(343), 1,
+      aux_sym_tuple_shape_repeat1,
     STATE(376), 1,
       sym_comment,
-    STATE(377), 1,
-      aux_sym_tuple_shape_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9593] = 5,
-    ACTIONS(1298), 1,
+  [9690] = 5,
+    ACTIONS(1351), 1,
       anon_sym_COMMA,
-    ACTIONS(1399), 1,
-      anon_sym_RPAREN,
-    STATE(341), 1,
-      aux_sym_tuple_shape_repeat1,
+    ACTIONS(1417), 1,
+      anon_sym_RBRACK,
     STATE(377), 1,
       sym_comment,
+    STATE(378), 1,
+      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9610] = 5,
-    ACTIONS(1331), 1,
+  [9707] = 5,
+    ACTIONS(1351), 1,
       anon_sym_COMMA,
-    ACTIONS(1401), 1,
+    ACTIONS(1419), 1,
       anon_sym_RBRACK,
+    STATE(313), 1,
+      aux_sym_dimensions_repeat1,
     STATE(378), 1,
       sym_comment,
-    STATE(379), 1,
-      aux_sym_dimensions_repeat1,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9627] = 5,
-    ACTIONS(1331), 1,
+  [9724] = 5,
+    ACTIONS(1271), 1,
       anon_sym_COMMA,
-    ACTIONS(1403), 1,
-      anon_sym_RBRACK,
-    STATE(312), 1,
-      aux_sym_dimensions_repeat1,
+    ACTIONS(1421), 1,
+      ts_builtin_sym_end,
+    STATE(310), 1,
+      aux_sym_instruction_repeat1,
     STATE(379), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9644] = 5,
-    ACTIONS(1251), 1,
+  [9741] = 5,
+    ACTIONS(1265), 1,
       anon_sym_COMMA,
-    ACTIONS(1405), 1,
-      ts_builtin_sym_end,
-    STATE(309), 1,
-      aux_sym_instruction_repeat1,
+    ACTIONS(1423), 1,
+      anon_sym_RPAREN,
+    STATE(324), 1,
+      aux_sym_tile_repeat1,
     STATE(380), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9661] = 5,
-    ACTIONS(1245), 1,
+  [9758] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1407), 1,
-      anon_sym_RPAREN,
-    STATE(323), 1,
-      aux_sym_tile_repeat1,
+    ACTIONS(1425), 1,
+      anon_sym_RBRACE,
     STATE(381), 1,
       sym_comment,
+    STATE(383), 1,
+      aux_sym__module_block_repeat3,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9678] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1409), 1,
+  [9775] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(766), 1,
       anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
     STATE(382), 1,
       sym_comment,
-    STATE(384), 1,
-      aux_sym__module_block_repeat3,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9695] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(722), 1,
+  [9792] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1427), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
     STATE(383), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9712] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1411), 1,
+  [9809] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1429), 1,
       anon_sym_RBRACE,
-    STATE(332), 1,
-      aux_sym__module_block_repeat3,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
     STATE(384), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9729] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(1413), 1,
+  [9826] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1431), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
     STATE(385), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    STATE(387), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9746] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1415), 1,
+  [9843] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(770), 1,
       anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
     STATE(386), 1,
       sym_comment,
-    STATE(388), 1,
-      aux_sym__module_block_repeat3,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9763] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(724), 1,
+  [9860] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1433), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
     STATE(387), 1,
       sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9780] = 5,
-    ACTIONS(1197), 1,
-      anon_sym_COMMA,
-    ACTIONS(1417), 1,
-      anon_sym_RBRACE,
-    STATE(332), 1,
-      aux_sym__module_block_repeat3,
-    STATE(388), 1,
-      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9797] = 5,
-    ACTIONS(475), 1,
+  [9877] = 5,
+    ACTIONS(512), 1,
       anon_sym_LF,
-    ACTIONS(1419), 1,
+    ACTIONS(1435), 1,
       anon_sym_RBRACE,
-    STATE(321), 1,
+    STATE(322), 1,
       aux_sym__module_block_repeat2,
-    STATE(389), 1,
+    STATE(388), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9814] = 5,
-    ACTIONS(1197), 1,
+  [9894] = 5,
+    ACTIONS(1252), 1,
       anon_sym_COMMA,
-    ACTIONS(1421), 1,
+    ACTIONS(1437), 1,
       anon_sym_RBRACE,
-    STATE(308), 1,
+    STATE(389), 1,
+      sym_comment,
+    STATE(390), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9911] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1439), 1,
+      anon_sym_RBRACE,
+    STATE(334), 1,
       aux_sym__module_block_repeat3,
     STATE(390), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9831] = 5,
-    ACTIONS(475), 1,
-      anon_sym_LF,
-    ACTIONS(726), 1,
-      anon_sym_RBRACE,
-    STATE(321), 1,
-      aux_sym__module_block_repeat2,
+  [9928] = 5,
+    ACTIONS(1391), 1,
+      anon_sym_COMMA,
+    ACTIONS(1441), 1,
+      anon_sym_RPAREN,
+    STATE(328), 1,
+      aux_sym_parameters_repeat1,
     STATE(391), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [9848] = 5,
-    ACTIONS(1206), 1,
-      anon_sym_COMMA,
-    ACTIONS(1423), 1,
-      anon_sym_RPAREN,
-    STATE(310), 1,
-      aux_sym_operands_repeat1,
+  [9945] = 3,
     STATE(392), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9865] = 4,
-    ACTIONS(625), 1,
-      anon_sym_LF,
-    ACTIONS(627), 1,
-      anon_sym_COMMA,
-    STATE(393), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9879] = 3,
-    STATE(394), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1425), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [9891] = 4,
-    ACTIONS(1427), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1429), 1,
-      sym_name,
-    STATE(395), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9905] = 3,
-    STATE(396), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1431), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9917] = 3,
-    STATE(397), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1433), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9929] = 3,
-    STATE(398), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1435), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9941] = 3,
-    STATE(399), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1437), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [9953] = 4,
-    ACTIONS(1439), 1,
-      anon_sym_LF,
-    ACTIONS(1441), 1,
-      anon_sym_COMMA,
-    STATE(400), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [9967] = 3,
-    STATE(401), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1218), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [9979] = 3,
-    STATE(402), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -18827,320 +18794,405 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(1443), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [9991] = 3,
-    STATE(403), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1445), 2,
+  [9957] = 4,
+    ACTIONS(1445), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [10003] = 3,
-    STATE(404), 1,
+    ACTIONS(1447), 1,
+      sym_name,
+    STATE(393), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1447), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10015] = 3,
-    STATE(405), 1,
+  [9971] = 3,
+    STATE(394), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(1449), 2,
+      ts_builtin_sym_end,
       anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10027] = 3,
-    STATE(406), 1,
+  [9983] = 3,
+    STATE(395), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(1451), 2,
-      ts_builtin_sym_end,
       anon_sym_COMMA,
-  [10039] = 3,
-    STATE(407), 1,
+      anon_sym_RPAREN,
+  [9995] = 3,
+    STATE(396), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
     ACTIONS(1453), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [10051] = 3,
-    STATE(408), 1,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10007] = 4,
+    ACTIONS(1455), 1,
+      anon_sym_LF,
+    ACTIONS(1457), 1,
+      anon_sym_COMMA,
+    STATE(397), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10021] = 3,
+    STATE(398), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(957), 2,
+    ACTIONS(1219), 2,
       ts_builtin_sym_end,
-      anon_sym_LBRACE,
-  [10063] = 4,
-    ACTIONS(523), 1,
+      anon_sym_COMMA,
+  [10033] = 3,
+    STATE(399), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1459), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10045] = 3,
+    STATE(400), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1461), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10057] = 3,
+    STATE(401), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1463), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10069] = 3,
+    STATE(402), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1465), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10081] = 3,
+    STATE(403), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1467), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10093] = 3,
+    STATE(404), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1469), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10105] = 3,
+    STATE(405), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1471), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10117] = 3,
+    STATE(406), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1473), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10129] = 4,
+    ACTIONS(572), 1,
       anon_sym_LF,
-    ACTIONS(528), 1,
+    ACTIONS(577), 1,
+      anon_sym_COMMA,
+    STATE(407), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10143] = 4,
+    ACTIONS(758), 1,
+      anon_sym_LF,
+    ACTIONS(760), 1,
+      anon_sym_COMMA,
+    STATE(408), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10157] = 4,
+    ACTIONS(762), 1,
+      anon_sym_LF,
+    ACTIONS(764), 1,
       anon_sym_COMMA,
     STATE(409), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10077] = 4,
-    ACTIONS(611), 1,
+  [10171] = 4,
+    ACTIONS(762), 1,
       anon_sym_LF,
-    ACTIONS(613), 1,
+    ACTIONS(764), 1,
       anon_sym_COMMA,
     STATE(410), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10091] = 4,
-    ACTIONS(615), 1,
-      anon_sym_LF,
-    ACTIONS(617), 1,
-      anon_sym_COMMA,
+  [10185] = 3,
     STATE(411), 1,
       sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10105] = 4,
-    ACTIONS(615), 1,
-      anon_sym_LF,
-    ACTIONS(617), 1,
-      anon_sym_COMMA,
-    STATE(412), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10119] = 3,
-    STATE(413), 1,
-      sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1455), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [10131] = 3,
-    STATE(414), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1457), 2,
+    ACTIONS(1475), 2,
       anon_sym_STAR,
       sym_integer,
-  [10143] = 3,
-    STATE(415), 1,
+  [10197] = 3,
+    STATE(412), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(953), 2,
+    ACTIONS(983), 2,
       ts_builtin_sym_end,
       anon_sym_LBRACE,
-  [10155] = 4,
-    ACTIONS(704), 1,
+  [10209] = 4,
+    ACTIONS(740), 1,
       anon_sym_LF,
-    ACTIONS(706), 1,
+    ACTIONS(742), 1,
       anon_sym_COMMA,
-    STATE(416), 1,
+    STATE(413), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10169] = 4,
-    ACTIONS(708), 1,
+  [10223] = 4,
+    ACTIONS(748), 1,
       anon_sym_LF,
-    ACTIONS(710), 1,
+    ACTIONS(750), 1,
+      anon_sym_COMMA,
+    STATE(414), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10237] = 4,
+    ACTIONS(752), 1,
+      anon_sym_LF,
+    ACTIONS(754), 1,
+      anon_sym_COMMA,
+    STATE(415), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10251] = 3,
+    STATE(416), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [10263] = 4,
+    ACTIONS(164), 1,
+      anon_sym_LF,
+    ACTIONS(166), 1,
       anon_sym_COMMA,
     STATE(417), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10183] = 4,
-    ACTIONS(712), 1,
-      anon_sym_LF,
-    ACTIONS(714), 1,
-      anon_sym_COMMA,
+  [10277] = 4,
+    ACTIONS(1477), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1479), 1,
+      anon_sym_COLON,
     STATE(418), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10197] = 4,
-    ACTIONS(186), 1,
-      anon_sym_LF,
-    ACTIONS(188), 1,
-      anon_sym_COMMA,
+  [10291] = 3,
     STATE(419), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10211] = 4,
-    ACTIONS(1459), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1461), 1,
-      anon_sym_COLON,
+    ACTIONS(1481), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10303] = 4,
+    ACTIONS(1483), 1,
+      anon_sym_LBRACK,
+    STATE(341), 1,
+      sym_dimensions,
     STATE(420), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10225] = 3,
+  [10317] = 4,
+    ACTIONS(675), 1,
+      anon_sym_LF,
+    ACTIONS(677), 1,
+      anon_sym_COMMA,
     STATE(421), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(939), 2,
-      ts_builtin_sym_end,
-      anon_sym_LBRACE,
-  [10237] = 3,
+  [10331] = 4,
+    ACTIONS(1485), 1,
+      anon_sym_LPAREN,
+    STATE(325), 1,
+      sym__literal,
     STATE(422), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1463), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [10249] = 3,
+  [10345] = 3,
     STATE(423), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1201), 2,
+    ACTIONS(1487), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [10261] = 4,
-    ACTIONS(653), 1,
+  [10357] = 4,
+    ACTIONS(679), 1,
       anon_sym_LF,
-    ACTIONS(655), 1,
+    ACTIONS(681), 1,
       anon_sym_COMMA,
     STATE(424), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10275] = 3,
+  [10371] = 4,
+    ACTIONS(1489), 1,
+      anon_sym_LPAREN,
+    STATE(325), 1,
+      sym_operands,
     STATE(425), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1465), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [10287] = 4,
-    ACTIONS(1467), 1,
-      anon_sym_LPAREN,
-    STATE(324), 1,
-      sym__literal,
-    STATE(426), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10301] = 4,
-    ACTIONS(657), 1,
+  [10385] = 4,
+    ACTIONS(683), 1,
       anon_sym_LF,
-    ACTIONS(659), 1,
+    ACTIONS(685), 1,
       anon_sym_COMMA,
-    STATE(427), 1,
+    STATE(426), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10315] = 4,
-    ACTIONS(1469), 1,
-      anon_sym_LPAREN,
-    STATE(324), 1,
-      sym_operands,
+  [10399] = 4,
+    ACTIONS(1367), 1,
+      sym_name,
+    STATE(427), 1,
+      sym_comment,
+    STATE(447), 1,
+      sym_parameter,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10413] = 3,
     STATE(428), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10329] = 3,
-    STATE(429), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1292), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10341] = 4,
-    ACTIONS(1351), 1,
-      sym_name,
-    STATE(430), 1,
-      sym_comment,
-    STATE(449), 1,
-      sym_parameter,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10355] = 4,
-    ACTIONS(684), 1,
+    ACTIONS(987), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [10425] = 4,
+    ACTIONS(736), 1,
       anon_sym_LF,
-    ACTIONS(686), 1,
+    ACTIONS(738), 1,
       anon_sym_COMMA,
-    STATE(431), 1,
+    STATE(429), 1,
       sym_comment,
     ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10369] = 3,
+  [10439] = 3,
+    STATE(430), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [10451] = 3,
+    STATE(431), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(983), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [10463] = 3,
     STATE(432), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(939), 2,
+    ACTIONS(987), 2,
       anon_sym_LBRACE,
       sym_name,
-  [10381] = 3,
+  [10475] = 3,
     STATE(433), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(953), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [10393] = 3,
+    ACTIONS(1491), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10487] = 3,
     STATE(434), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(957), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [10405] = 3,
+    ACTIONS(330), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10499] = 3,
     STATE(435), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1471), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [10417] = 3,
-    STATE(436), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -19148,170 +19200,75 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(251), 2,
       anon_sym_RBRACE,
       sym_key,
-  [10429] = 3,
+  [10511] = 4,
+    ACTIONS(1493), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1495), 1,
+      sym_integer,
+    STATE(436), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10525] = 4,
+    ACTIONS(1497), 1,
+      anon_sym_LBRACK,
+    STATE(222), 1,
+      sym_dimensions,
     STATE(437), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1473), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10441] = 3,
+  [10539] = 4,
+    ACTIONS(1499), 1,
+      anon_sym_LPAREN,
+    STATE(314), 1,
+      sym__module_operands,
     STATE(438), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(293), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [10453] = 4,
-    ACTIONS(1475), 1,
-      anon_sym_RPAREN,
-    ACTIONS(1477), 1,
-      sym_integer,
+  [10553] = 3,
     STATE(439), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10467] = 3,
+    ACTIONS(1236), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10565] = 4,
+    ACTIONS(1501), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1503), 1,
+      anon_sym_COLON,
     STATE(440), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1479), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [10479] = 4,
-    ACTIONS(1481), 1,
-      anon_sym_LBRACK,
-    STATE(215), 1,
-      sym_dimensions,
+  [10579] = 3,
     STATE(441), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10493] = 4,
-    ACTIONS(1483), 1,
-      anon_sym_LPAREN,
-    STATE(313), 1,
-      sym__module_operands,
+    ACTIONS(1505), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10591] = 3,
     STATE(442), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10507] = 4,
-    ACTIONS(1485), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1487), 1,
-      anon_sym_COLON,
+    ACTIONS(1278), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10603] = 3,
     STATE(443), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10521] = 3,
-    STATE(444), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1489), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [10533] = 3,
-    STATE(445), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1256), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10545] = 3,
-    STATE(446), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1491), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [10557] = 4,
-    ACTIONS(1493), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1495), 1,
-      sym_name,
-    STATE(447), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10571] = 3,
-    STATE(448), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1497), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10583] = 3,
-    STATE(449), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-    ACTIONS(1263), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [10595] = 4,
-    ACTIONS(1467), 1,
-      anon_sym_LPAREN,
-    STATE(342), 1,
-      sym__literal,
-    STATE(450), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10609] = 4,
-    ACTIONS(1499), 1,
-      anon_sym_LF,
-    ACTIONS(1501), 1,
-      anon_sym_COMMA,
-    STATE(451), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10623] = 4,
-    ACTIONS(1503), 1,
-      anon_sym_LF,
-    ACTIONS(1505), 1,
-      anon_sym_COMMA,
-    STATE(452), 1,
-      sym_comment,
-    ACTIONS(37), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10637] = 4,
-    ACTIONS(1469), 1,
-      anon_sym_LPAREN,
-    STATE(342), 1,
-      sym_operands,
-    STATE(453), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [10651] = 3,
-    STATE(454), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
@@ -19319,1106 +19276,1192 @@ static const uint16_t ts_small_parse_table[] = {
     ACTIONS(1507), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [10663] = 4,
+  [10615] = 4,
     ACTIONS(1509), 1,
+      anon_sym_LF,
+    ACTIONS(1511), 1,
+      anon_sym_COMMA,
+    STATE(444), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10629] = 3,
+    STATE(445), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1513), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10641] = 4,
+    ACTIONS(1515), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1517), 1,
+      sym_name,
+    STATE(446), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10655] = 3,
+    STATE(447), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1283), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10667] = 3,
+    STATE(448), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1519), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10679] = 4,
+    ACTIONS(1521), 1,
+      anon_sym_LF,
+    ACTIONS(1523), 1,
+      anon_sym_COMMA,
+    STATE(449), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10693] = 4,
+    ACTIONS(1525), 1,
       anon_sym_LBRACK,
     STATE(351), 1,
       sym_dimensions,
+    STATE(450), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10707] = 3,
+    STATE(451), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1304), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [10719] = 4,
+    ACTIONS(1527), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1529), 1,
+      anon_sym_COLON,
+    STATE(452), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10733] = 3,
+    STATE(453), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1531), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10745] = 3,
+    STATE(454), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1309), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [10757] = 4,
+    ACTIONS(1499), 1,
+      anon_sym_LPAREN,
+    STATE(359), 1,
+      sym__module_operands,
     STATE(455), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10677] = 3,
+  [10771] = 3,
     STATE(456), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1282), 2,
+    ACTIONS(1314), 2,
       anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [10689] = 4,
-    ACTIONS(1511), 1,
-      anon_sym_RBRACE,
-    ACTIONS(1513), 1,
-      anon_sym_COLON,
+      anon_sym_RPAREN,
+  [10783] = 4,
+    ACTIONS(1489), 1,
+      anon_sym_LPAREN,
+    STATE(345), 1,
+      sym_operands,
     STATE(457), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10703] = 3,
+  [10797] = 4,
+    ACTIONS(1485), 1,
+      anon_sym_LPAREN,
+    STATE(345), 1,
+      sym__literal,
     STATE(458), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-    ACTIONS(1287), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACE,
-  [10715] = 4,
-    ACTIONS(1483), 1,
-      anon_sym_LPAREN,
-    STATE(360), 1,
-      sym__module_operands,
+  [10811] = 3,
     STATE(459), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10729] = 4,
-    ACTIONS(1515), 1,
-      anon_sym_LBRACK,
-    STATE(340), 1,
-      sym_dimensions,
+    ACTIONS(1533), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10823] = 3,
+    ACTIONS(1535), 1,
+      anon_sym_EQ,
     STATE(460), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10743] = 3,
-    ACTIONS(1122), 1,
-      ts_builtin_sym_end,
+  [10834] = 3,
+    ACTIONS(1537), 1,
+      anon_sym_EQ,
     STATE(461), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10754] = 3,
-    ACTIONS(1517), 1,
-      anon_sym_EQ,
+  [10845] = 3,
+    ACTIONS(1539), 1,
+      anon_sym_LPAREN,
     STATE(462), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10765] = 3,
-    ACTIONS(1519), 1,
-      sym_integer,
+  [10856] = 3,
+    ACTIONS(1541), 1,
+      anon_sym_EQ,
     STATE(463), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10776] = 3,
-    ACTIONS(1521), 1,
-      anon_sym_LBRACE,
+  [10867] = 3,
+    ACTIONS(1543), 1,
+      anon_sym_LPAREN,
     STATE(464), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10787] = 3,
-    ACTIONS(1523), 1,
-      sym_name,
+  [10878] = 3,
+    ACTIONS(1545), 1,
+      anon_sym_EQ,
     STATE(465), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10798] = 3,
-    ACTIONS(1525), 1,
-      anon_sym_LPAREN,
+  [10889] = 3,
+    ACTIONS(1008), 1,
+      sym__operand_name,
     STATE(466), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10809] = 3,
-    ACTIONS(993), 1,
-      sym__operand_name,
+  [10900] = 3,
+    ACTIONS(1115), 1,
+      ts_builtin_sym_end,
     STATE(467), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10820] = 3,
-    ACTIONS(1527), 1,
-      anon_sym_EQ,
+  [10911] = 3,
+    ACTIONS(1547), 1,
+      sym_string,
     STATE(468), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10831] = 3,
-    ACTIONS(1529), 1,
-      anon_sym_LPAREN,
+  [10922] = 3,
+    ACTIONS(1148), 1,
+      ts_builtin_sym_end,
     STATE(469), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10842] = 3,
-    ACTIONS(1081), 1,
-      ts_builtin_sym_end,
+  [10933] = 3,
+    ACTIONS(1549), 1,
+      sym_integer,
     STATE(470), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10853] = 3,
-    ACTIONS(1531), 1,
+  [10944] = 3,
+    ACTIONS(1551), 1,
       sym_integer,
     STATE(471), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10864] = 3,
-    ACTIONS(1533), 1,
-      anon_sym_LPAREN,
+  [10955] = 3,
+    ACTIONS(1553), 1,
+      anon_sym_DASH_GT,
     STATE(472), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10875] = 3,
-    ACTIONS(1130), 1,
-      ts_builtin_sym_end,
+  [10966] = 3,
+    ACTIONS(1555), 1,
+      sym_integer,
     STATE(473), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10886] = 3,
-    ACTIONS(1535), 1,
-      anon_sym_EQ,
+  [10977] = 3,
+    ACTIONS(1557), 1,
+      anon_sym_DASH_GT,
     STATE(474), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10897] = 3,
-    ACTIONS(1537), 1,
+  [10988] = 3,
+    ACTIONS(1559), 1,
       anon_sym_EQ,
     STATE(475), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10908] = 3,
-    ACTIONS(1539), 1,
-      anon_sym_LPAREN,
+  [10999] = 3,
+    ACTIONS(1128), 1,
+      sym_name,
     STATE(476), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10919] = 3,
-    ACTIONS(1126), 1,
+  [11010] = 3,
+    ACTIONS(1132), 1,
       sym_name,
     STATE(477), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10930] = 3,
-    ACTIONS(1130), 1,
-      sym_name,
+  [11021] = 3,
+    ACTIONS(1561), 1,
+      ts_builtin_sym_end,
     STATE(478), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10941] = 3,
-    ACTIONS(1541), 1,
-      sym_integer,
+  [11032] = 3,
+    ACTIONS(1140), 1,
+      sym_name,
     STATE(479), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10952] = 3,
-    ACTIONS(1109), 1,
-      sym_name,
+  [11043] = 3,
+    ACTIONS(1563), 1,
+      anon_sym_EQ,
     STATE(480), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10963] = 3,
-    ACTIONS(1543), 1,
+  [11054] = 3,
+    ACTIONS(1148), 1,
       sym_name,
     STATE(481), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10974] = 3,
-    ACTIONS(1057), 1,
+  [11065] = 3,
+    ACTIONS(1083), 1,
       sym_name,
     STATE(482), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10985] = 3,
-    ACTIONS(1134), 1,
+  [11076] = 3,
+    ACTIONS(1115), 1,
       sym_name,
     STATE(483), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [10996] = 3,
-    ACTIONS(1081), 1,
-      sym_name,
+  [11087] = 3,
+    ACTIONS(1565), 1,
+      anon_sym_EQ,
     STATE(484), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11007] = 3,
-    ACTIONS(1545), 1,
-      anon_sym_LPAREN,
+  [11098] = 3,
+    ACTIONS(1107), 1,
+      sym_name,
     STATE(485), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11018] = 3,
-    ACTIONS(1101), 1,
-      sym_name,
+  [11109] = 3,
+    ACTIONS(1567), 1,
+      anon_sym_LPAREN,
     STATE(486), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11029] = 3,
-    ACTIONS(1547), 1,
-      sym_integer,
+  [11120] = 3,
+    ACTIONS(1079), 1,
+      sym_name,
     STATE(487), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11040] = 3,
-    ACTIONS(1118), 1,
+  [11131] = 3,
+    ACTIONS(1103), 1,
       sym_name,
     STATE(488), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11051] = 3,
-    ACTIONS(1122), 1,
+  [11142] = 3,
+    ACTIONS(1152), 1,
       sym_name,
     STATE(489), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11062] = 3,
-    ACTIONS(1073), 1,
+  [11153] = 3,
+    ACTIONS(1156), 1,
       sym_name,
     STATE(490), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11073] = 3,
-    ACTIONS(1077), 1,
-      sym_name,
+  [11164] = 3,
+    ACTIONS(1569), 1,
+      sym_integer,
     STATE(491), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11084] = 3,
-    ACTIONS(1549), 1,
-      sym_integer,
+  [11175] = 3,
+    ACTIONS(1111), 1,
+      sym_name,
     STATE(492), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11095] = 3,
-    ACTIONS(1091), 1,
-      sym_name,
+  [11186] = 3,
+    ACTIONS(1571), 1,
+      sym_integer,
     STATE(493), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11106] = 3,
-    ACTIONS(1551), 1,
-      sym_integer,
+  [11197] = 3,
+    ACTIONS(1103), 1,
+      ts_builtin_sym_end,
     STATE(494), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11117] = 3,
-    ACTIONS(1553), 1,
-      sym_string,
+  [11208] = 3,
+    ACTIONS(1573), 1,
+      anon_sym_LPAREN2,
     STATE(495), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11128] = 3,
-    ACTIONS(1037), 1,
-      sym__operand_name,
+  [11219] = 3,
+    ACTIONS(1575), 1,
+      sym_name,
     STATE(496), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11139] = 3,
-    ACTIONS(1555), 1,
-      anon_sym_EQ,
+  [11230] = 3,
+    ACTIONS(1577), 1,
+      sym_name,
     STATE(497), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11150] = 3,
-    ACTIONS(1557), 1,
+  [11241] = 3,
+    ACTIONS(1579), 1,
       sym_name,
     STATE(498), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11161] = 3,
-    ACTIONS(1559), 1,
-      anon_sym_DASH_GT,
+  [11252] = 3,
+    ACTIONS(1581), 1,
+      anon_sym_LBRACE,
     STATE(499), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11172] = 3,
-    ACTIONS(1049), 1,
-      sym__operand_name,
+  [11263] = 3,
+    ACTIONS(1178), 1,
+      anon_sym_EQ,
     STATE(500), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11183] = 3,
-    ACTIONS(1053), 1,
-      sym__operand_name,
+  [11274] = 3,
+    ACTIONS(1583), 1,
+      anon_sym_DASH_GT,
     STATE(501), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11194] = 3,
-    ACTIONS(1057), 1,
-      ts_builtin_sym_end,
+  [11285] = 3,
+    ACTIONS(1585), 1,
+      anon_sym_LBRACE,
     STATE(502), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11205] = 3,
-    ACTIONS(1561), 1,
-      anon_sym_LBRACE,
+  [11296] = 3,
+    ACTIONS(1587), 1,
+      sym__module_literal,
     STATE(503), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11216] = 3,
-    ACTIONS(1162), 1,
-      anon_sym_EQ,
+  [11307] = 3,
+    ACTIONS(1004), 1,
+      sym__operand_name,
     STATE(504), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11227] = 3,
-    ACTIONS(1563), 1,
-      anon_sym_DASH_GT,
+  [11318] = 3,
+    ACTIONS(1023), 1,
+      sym__operand_name,
     STATE(505), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11238] = 3,
-    ACTIONS(1565), 1,
-      ts_builtin_sym_end,
+  [11329] = 3,
+    ACTIONS(1589), 1,
+      anon_sym_EQ,
     STATE(506), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11249] = 3,
-    ACTIONS(1567), 1,
-      sym__module_literal,
+  [11340] = 3,
+    ACTIONS(1591), 1,
+      anon_sym_RPAREN,
     STATE(507), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11260] = 3,
-    ACTIONS(1569), 1,
-      anon_sym_LF,
+  [11351] = 3,
+    ACTIONS(1128), 1,
+      ts_builtin_sym_end,
     STATE(508), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11271] = 3,
-    ACTIONS(1571), 1,
-      sym_name,
+  [11362] = 3,
+    ACTIONS(1051), 1,
+      sym__operand_name,
     STATE(509), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11282] = 3,
-    ACTIONS(1573), 1,
-      anon_sym_RPAREN,
+  [11373] = 3,
+    ACTIONS(1593), 1,
+      anon_sym_LBRACE,
     STATE(510), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11293] = 3,
-    ACTIONS(1575), 1,
-      anon_sym_LBRACE,
+  [11384] = 3,
+    ACTIONS(1595), 1,
+      sym_name,
     STATE(511), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11304] = 3,
-    ACTIONS(1577), 1,
+  [11395] = 3,
+    ACTIONS(1597), 1,
       sym_integer,
     STATE(512), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11315] = 3,
-    ACTIONS(1579), 1,
+  [11406] = 3,
+    ACTIONS(1599), 1,
       anon_sym_EQ,
     STATE(513), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11326] = 3,
-    ACTIONS(1581), 1,
-      anon_sym_LBRACE,
+  [11417] = 3,
+    ACTIONS(1601), 1,
+      anon_sym_DASH_GT,
     STATE(514), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11337] = 3,
-    ACTIONS(1583), 1,
-      sym_integer,
+  [11428] = 3,
+    ACTIONS(1603), 1,
+      anon_sym_LBRACE,
     STATE(515), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11348] = 3,
-    ACTIONS(1585), 1,
-      anon_sym_LBRACE,
+  [11439] = 3,
+    ACTIONS(1605), 1,
+      sym_primitive_type,
     STATE(516), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11359] = 3,
-    ACTIONS(1041), 1,
-      sym__operand_name,
+  [11450] = 3,
+    ACTIONS(1607), 1,
+      anon_sym_LBRACE,
     STATE(517), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11370] = 3,
-    ACTIONS(1587), 1,
-      anon_sym_LBRACE,
+  [11461] = 3,
+    ACTIONS(1609), 1,
+      sym_integer,
     STATE(518), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11381] = 3,
-    ACTIONS(1589), 1,
-      anon_sym_DASH_GT,
+  [11472] = 3,
+    ACTIONS(1611), 1,
+      anon_sym_COLON,
     STATE(519), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11392] = 3,
-    ACTIONS(1591), 1,
-      sym_primitive_type,
+  [11483] = 3,
+    ACTIONS(997), 1,
+      sym__operand_name,
     STATE(520), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11403] = 3,
-    ACTIONS(1593), 1,
-      sym_integer,
+  [11494] = 3,
+    ACTIONS(1613), 1,
+      sym_primitive_type,
     STATE(521), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11414] = 3,
-    ACTIONS(1595), 1,
-      sym_primitive_type,
+  [11505] = 3,
+    ACTIONS(1615), 1,
+      anon_sym_RPAREN,
     STATE(522), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11425] = 3,
-    ACTIONS(1597), 1,
-      anon_sym_LBRACE,
+  [11516] = 3,
+    ACTIONS(1617), 1,
+      sym_level_types,
     STATE(523), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11436] = 3,
-    ACTIONS(1118), 1,
+  [11527] = 3,
+    ACTIONS(1140), 1,
       ts_builtin_sym_end,
     STATE(524), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11447] = 3,
-    ACTIONS(1599), 1,
-      anon_sym_RPAREN,
+  [11538] = 3,
+    ACTIONS(1619), 1,
+      sym_string,
     STATE(525), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11458] = 3,
-    ACTIONS(1601), 1,
-      anon_sym_DASH_GT,
+  [11549] = 3,
+    ACTIONS(1621), 1,
+      sym_integer,
     STATE(526), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11469] = 3,
-    ACTIONS(1603), 1,
-      anon_sym_EQ,
+  [11560] = 3,
+    ACTIONS(1623), 1,
+      sym_integer,
     STATE(527), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11480] = 3,
-    ACTIONS(1605), 1,
-      anon_sym_COLON,
+  [11571] = 3,
+    ACTIONS(1625), 1,
+      sym_integer,
     STATE(528), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11491] = 3,
-    ACTIONS(1607), 1,
-      sym_level_types,
+  [11582] = 3,
+    ACTIONS(1152), 1,
+      ts_builtin_sym_end,
     STATE(529), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11502] = 3,
-    ACTIONS(1609), 1,
-      sym_integer,
+  [11593] = 3,
+    ACTIONS(1627), 1,
+      anon_sym_DASH_GT,
     STATE(530), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11513] = 3,
-    ACTIONS(1109), 1,
-      ts_builtin_sym_end,
+  [11604] = 3,
+    ACTIONS(1629), 1,
+      sym_integer,
     STATE(531), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11524] = 3,
-    ACTIONS(1611), 1,
-      anon_sym_EQ,
+  [11615] = 3,
+    ACTIONS(1631), 1,
+      anon_sym_LPAREN,
     STATE(532), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11535] = 3,
-    ACTIONS(1613), 1,
-      sym_integer,
+  [11626] = 3,
+    ACTIONS(1633), 1,
+      anon_sym_EQ,
     STATE(533), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11546] = 3,
-    ACTIONS(1615), 1,
-      anon_sym_EQ,
+  [11637] = 3,
+    ACTIONS(1635), 1,
+      sym_integer,
     STATE(534), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11557] = 3,
-    ACTIONS(1073), 1,
-      ts_builtin_sym_end,
+  [11648] = 3,
+    ACTIONS(1637), 1,
+      sym_integer,
     STATE(535), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11568] = 3,
-    ACTIONS(1617), 1,
+  [11659] = 3,
+    ACTIONS(1639), 1,
       sym_integer,
     STATE(536), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11579] = 3,
-    ACTIONS(1619), 1,
+  [11670] = 3,
+    ACTIONS(1641), 1,
       sym_integer,
     STATE(537), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11590] = 3,
-    ACTIONS(1621), 1,
-      sym_integer,
+  [11681] = 3,
+    ACTIONS(1643), 1,
+      sym__operand_name,
     STATE(538), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11601] = 3,
-    ACTIONS(1126), 1,
-      ts_builtin_sym_end,
+  [11692] = 3,
+    ACTIONS(1645), 1,
+      anon_sym_EQ,
     STATE(539), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11612] = 3,
-    ACTIONS(1623), 1,
-      anon_sym_EQ,
+  [11703] = 3,
+    ACTIONS(1647), 1,
+      anon_sym_LPAREN,
     STATE(540), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11623] = 3,
-    ACTIONS(1101), 1,
-      ts_builtin_sym_end,
+  [11714] = 3,
+    ACTIONS(1649), 1,
+      sym_integer,
     STATE(541), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11634] = 3,
-    ACTIONS(1625), 1,
-      anon_sym_LPAREN2,
+  [11725] = 3,
+    ACTIONS(1107), 1,
+      ts_builtin_sym_end,
     STATE(542), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11645] = 3,
-    ACTIONS(1627), 1,
-      sym_integer,
+  [11736] = 3,
+    ACTIONS(1651), 1,
+      anon_sym_LPAREN,
     STATE(543), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11656] = 3,
-    ACTIONS(1009), 1,
-      sym__operand_name,
+  [11747] = 3,
+    ACTIONS(1653), 1,
+      anon_sym_EQ,
     STATE(544), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11667] = 3,
-    ACTIONS(1629), 1,
-      sym__operand_name,
+  [11758] = 3,
+    ACTIONS(1655), 1,
+      anon_sym_RPAREN,
     STATE(545), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11678] = 3,
-    ACTIONS(1631), 1,
-      sym_integer,
+  [11769] = 3,
+    ACTIONS(1657), 1,
+      anon_sym_RPAREN,
     STATE(546), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11689] = 3,
-    ACTIONS(1633), 1,
-      anon_sym_RPAREN,
+  [11780] = 3,
+    ACTIONS(1659), 1,
+      anon_sym_EQ,
     STATE(547), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11700] = 3,
-    ACTIONS(1635), 1,
-      anon_sym_RPAREN,
+  [11791] = 3,
+    ACTIONS(1661), 1,
+      sym__module_name,
     STATE(548), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11711] = 3,
-    ACTIONS(1637), 1,
-      anon_sym_EQ,
+  [11802] = 3,
+    ACTIONS(1663), 1,
+      anon_sym_LPAREN,
     STATE(549), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11722] = 3,
-    ACTIONS(1639), 1,
-      sym_integer,
+  [11813] = 3,
+    ACTIONS(1665), 1,
+      anon_sym_RPAREN,
     STATE(550), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11733] = 3,
-    ACTIONS(935), 1,
-      sym__operand_name,
+  [11824] = 3,
+    ACTIONS(1667), 1,
+      sym_name,
     STATE(551), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11744] = 3,
-    ACTIONS(1641), 1,
-      sym_name,
+  [11835] = 3,
+    ACTIONS(1669), 1,
+      sym_integer,
     STATE(552), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11755] = 3,
-    ACTIONS(1643), 1,
-      anon_sym_EQ,
+  [11846] = 3,
+    ACTIONS(1671), 1,
+      sym__module_literal,
     STATE(553), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11766] = 3,
-    ACTIONS(1645), 1,
-      anon_sym_EQ,
+  [11857] = 3,
+    ACTIONS(1673), 1,
+      sym_integer,
     STATE(554), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11777] = 3,
-    ACTIONS(1647), 1,
-      anon_sym_EQ,
+  [11868] = 3,
+    ACTIONS(1675), 1,
+      anon_sym_RPAREN,
     STATE(555), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11788] = 3,
-    ACTIONS(1649), 1,
-      anon_sym_LPAREN,
+  [11879] = 3,
+    ACTIONS(1677), 1,
+      anon_sym_RPAREN,
     STATE(556), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11799] = 3,
-    ACTIONS(1651), 1,
-      sym_integer,
+  [11890] = 3,
+    ACTIONS(1679), 1,
+      anon_sym_RPAREN,
     STATE(557), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11810] = 3,
-    ACTIONS(1653), 1,
-      anon_sym_RPAREN,
+  [11901] = 3,
+    ACTIONS(1681), 1,
+      anon_sym_COLON,
     STATE(558), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11821] = 3,
-    ACTIONS(1655), 1,
-      anon_sym_RPAREN,
+  [11912] = 3,
+    ACTIONS(1156), 1,
+      ts_builtin_sym_end,
     STATE(559), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11832] = 3,
-    ACTIONS(1657), 1,
-      anon_sym_RPAREN,
+  [11923] = 3,
+    ACTIONS(1683), 1,
+      anon_sym_LF,
     STATE(560), 1,
       sym_comment,
-    ACTIONS(3), 2,
+    ACTIONS(37), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11843] = 3,
-    ACTIONS(1077), 1,
-      ts_builtin_sym_end,
+  [11934] = 3,
+    ACTIONS(1075), 1,
+      sym__operand_name,
     STATE(561), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11854] = 3,
-    ACTIONS(1659), 1,
-      anon_sym_COLON,
+  [11945] = 3,
+    ACTIONS(1685), 1,
+      anon_sym_RPAREN,
     STATE(562), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11865] = 3,
-    ACTIONS(1661), 1,
-      sym__module_literal,
+  [11956] = 3,
+    ACTIONS(1687), 1,
+      anon_sym_RPAREN,
     STATE(563), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11876] = 3,
-    ACTIONS(1663), 1,
-      sym_integer,
+  [11967] = 3,
+    ACTIONS(1689), 1,
+      anon_sym_RPAREN,
     STATE(564), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11887] = 3,
-    ACTIONS(1665), 1,
-      anon_sym_RPAREN,
+  [11978] = 3,
+    ACTIONS(1055), 1,
+      sym__operand_name,
     STATE(565), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11898] = 3,
-    ACTIONS(1667), 1,
-      anon_sym_RPAREN,
+  [11989] = 3,
+    ACTIONS(1691), 1,
+      sym__reference,
     STATE(566), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11909] = 3,
-    ACTIONS(1669), 1,
-      anon_sym_LPAREN,
+  [12000] = 3,
+    ACTIONS(1693), 1,
+      anon_sym_RPAREN,
     STATE(567), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11920] = 3,
-    ACTIONS(1671), 1,
-      anon_sym_RPAREN,
+  [12011] = 3,
+    ACTIONS(1695), 1,
+      anon_sym_EQ,
     STATE(568), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11931] = 3,
-    ACTIONS(1673), 1,
+  [12022] = 3,
+    ACTIONS(1697), 1,
       anon_sym_RPAREN,
     STATE(569), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11942] = 3,
-    ACTIONS(1675), 1,
+  [12033] = 3,
+    ACTIONS(1699), 1,
       anon_sym_EQ,
     STATE(570), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11953] = 3,
-    ACTIONS(1677), 1,
-      anon_sym_RPAREN,
+  [12044] = 3,
+    ACTIONS(1701), 1,
+      anon_sym_EQ,
     STATE(571), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11964] = 3,
-    ACTIONS(1679), 1,
-      anon_sym_EQ,
+  [12055] = 3,
+    ACTIONS(1083), 1,
+      ts_builtin_sym_end,
     STATE(572), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11975] = 3,
-    ACTIONS(1134), 1,
+  [12066] = 3,
+    ACTIONS(1111), 1,
       ts_builtin_sym_end,
     STATE(573), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11986] = 3,
-    ACTIONS(1681), 1,
+  [12077] = 3,
+    ACTIONS(1703), 1,
       anon_sym_EQ,
     STATE(574), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [11997] = 3,
-    ACTIONS(1683), 1,
-      anon_sym_RPAREN,
+  [12088] = 3,
+    ACTIONS(1705), 1,
+      ts_builtin_sym_end,
     STATE(575), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12008] = 3,
-    ACTIONS(1685), 1,
-      anon_sym_LPAREN,
+  [12099] = 3,
+    ACTIONS(1707), 1,
+      anon_sym_LBRACE,
     STATE(576), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12019] = 3,
-    ACTIONS(1091), 1,
-      ts_builtin_sym_end,
+  [12110] = 3,
+    ACTIONS(1709), 1,
+      anon_sym_LPAREN,
     STATE(577), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12030] = 3,
-    ACTIONS(1687), 1,
-      anon_sym_EQ,
+  [12121] = 3,
+    ACTIONS(1132), 1,
+      ts_builtin_sym_end,
     STATE(578), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12041] = 3,
-    ACTIONS(1689), 1,
-      sym_string,
+  [12132] = 3,
+    ACTIONS(1711), 1,
+      anon_sym_EQ,
     STATE(579), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12052] = 3,
-    ACTIONS(1691), 1,
-      sym__reference,
+  [12143] = 3,
+    ACTIONS(1079), 1,
+      ts_builtin_sym_end,
     STATE(580), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12063] = 3,
-    ACTIONS(1693), 1,
-      sym__module_name,
+  [12154] = 3,
+    ACTIONS(1713), 1,
+      anon_sym_EQ,
     STATE(581), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12074] = 3,
-    ACTIONS(1695), 1,
+  [12165] = 3,
+    ACTIONS(1715), 1,
       anon_sym_EQ,
     STATE(582), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12085] = 3,
-    ACTIONS(1697), 1,
+  [12176] = 3,
+    ACTIONS(1717), 1,
       anon_sym_EQ,
     STATE(583), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12096] = 3,
-    ACTIONS(1699), 1,
-      anon_sym_EQ,
+  [12187] = 3,
+    ACTIONS(1719), 1,
+      anon_sym_LBRACE,
     STATE(584), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12107] = 3,
-    ACTIONS(1701), 1,
-      anon_sym_EQ,
+  [12198] = 3,
+    ACTIONS(1721), 1,
+      sym_integer,
     STATE(585), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12118] = 3,
-    ACTIONS(1703), 1,
-      anon_sym_LF,
+  [12209] = 3,
+    ACTIONS(1723), 1,
+      anon_sym_LPAREN2,
     STATE(586), 1,
       sym_comment,
-    ACTIONS(37), 2,
+    ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12129] = 3,
-    ACTIONS(1705), 1,
-      ts_builtin_sym_end,
+  [12220] = 3,
+    ACTIONS(1725), 1,
+      anon_sym_LPAREN2,
     STATE(587), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12140] = 3,
-    ACTIONS(1707), 1,
-      anon_sym_LPAREN2,
+  [12231] = 3,
+    ACTIONS(1727), 1,
+      anon_sym_EQ,
     STATE(588), 1,
       sym_comment,
     ACTIONS(3), 2,
       aux_sym_comment_token1,
       aux_sym_comment_token2,
-  [12151] = 3,
-    ACTIONS(1709), 1,
-      anon_sym_LPAREN2,
-    STATE(589), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [12162] = 3,
-    ACTIONS(1711), 1,
-      anon_sym_DASH_GT,
-    STATE(590), 1,
-      sym_comment,
-    ACTIONS(3), 2,
-      aux_sym_comment_token1,
-      aux_sym_comment_token2,
-  [12173] = 1,
-    ACTIONS(1713), 1,
+  [12242] = 1,
+    ACTIONS(1729), 1,
       ts_builtin_sym_end,
 };
 
@@ -20443,28 +20486,28 @@ static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(19)] = 761,
   [SMALL_STATE(20)] = 810,
   [SMALL_STATE(21)] = 859,
-  [SMALL_STATE(22)] = 895,
-  [SMALL_STATE(23)] = 929,
+  [SMALL_STATE(22)] = 901,
+  [SMALL_STATE(23)] = 937,
   [SMALL_STATE(24)] = 971,
   [SMALL_STATE(25)] = 997,
-  [SMALL_STATE(26)] = 1039,
-  [SMALL_STATE(27)] = 1081,
-  [SMALL_STATE(28)] = 1115,
-  [SMALL_STATE(29)] = 1141,
-  [SMALL_STATE(30)] = 1173,
-  [SMALL_STATE(31)] = 1205,
+  [SMALL_STATE(26)] = 1029,
+  [SMALL_STATE(27)] = 1071,
+  [SMALL_STATE(28)] = 1113,
+  [SMALL_STATE(29)] = 1155,
+  [SMALL_STATE(30)] = 1189,
+  [SMALL_STATE(31)] = 1215,
   [SMALL_STATE(32)] = 1247,
-  [SMALL_STATE(33)] = 1289,
-  [SMALL_STATE(34)] = 1331,
-  [SMALL_STATE(35)] = 1373,
-  [SMALL_STATE(36)] = 1407,
+  [SMALL_STATE(33)] = 1277,
+  [SMALL_STATE(34)] = 1307,
+  [SMALL_STATE(35)] = 1349,
+  [SMALL_STATE(36)] = 1391,
   [SMALL_STATE(37)] = 1433,
   [SMALL_STATE(38)] = 1463,
-  [SMALL_STATE(39)] = 1493,
-  [SMALL_STATE(40)] = 1535,
-  [SMALL_STATE(41)] = 1577,
-  [SMALL_STATE(42)] = 1619,
-  [SMALL_STATE(43)] = 1649,
+  [SMALL_STATE(39)] = 1505,
+  [SMALL_STATE(40)] = 1547,
+  [SMALL_STATE(41)] = 1573,
+  [SMALL_STATE(42)] = 1607,
+  [SMALL_STATE(43)] = 1633,
   [SMALL_STATE(44)] = 1675,
   [SMALL_STATE(45)] = 1717,
   [SMALL_STATE(46)] = 1759,
@@ -20480,1365 +20523,1371 @@ static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(56)] = 2184,
   [SMALL_STATE(57)] = 2209,
   [SMALL_STATE(58)] = 2254,
-  [SMALL_STATE(59)] = 2301,
-  [SMALL_STATE(60)] = 2326,
-  [SMALL_STATE(61)] = 2351,
-  [SMALL_STATE(62)] = 2398,
-  [SMALL_STATE(63)] = 2437,
-  [SMALL_STATE(64)] = 2474,
-  [SMALL_STATE(65)] = 2521,
-  [SMALL_STATE(66)] = 2568,
+  [SMALL_STATE(59)] = 2293,
+  [SMALL_STATE(60)] = 2330,
+  [SMALL_STATE(61)] = 2377,
+  [SMALL_STATE(62)] = 2424,
+  [SMALL_STATE(63)] = 2471,
+  [SMALL_STATE(64)] = 2518,
+  [SMALL_STATE(65)] = 2565,
+  [SMALL_STATE(66)] = 2590,
   [SMALL_STATE(67)] = 2615,
-  [SMALL_STATE(68)] = 2662,
-  [SMALL_STATE(69)] = 2687,
-  [SMALL_STATE(70)] = 2714,
-  [SMALL_STATE(71)] = 2761,
-  [SMALL_STATE(72)] = 2808,
-  [SMALL_STATE(73)] = 2855,
+  [SMALL_STATE(68)] = 2642,
+  [SMALL_STATE(69)] = 2689,
+  [SMALL_STATE(70)] = 2736,
+  [SMALL_STATE(71)] = 2783,
+  [SMALL_STATE(72)] = 2830,
+  [SMALL_STATE(73)] = 2877,
   [SMALL_STATE(74)] = 2902,
   [SMALL_STATE(75)] = 2949,
   [SMALL_STATE(76)] = 2973,
   [SMALL_STATE(77)] = 2997,
   [SMALL_STATE(78)] = 3021,
-  [SMALL_STATE(79)] = 3045,
-  [SMALL_STATE(80)] = 3069,
-  [SMALL_STATE(81)] = 3107,
-  [SMALL_STATE(82)] = 3131,
-  [SMALL_STATE(83)] = 3155,
-  [SMALL_STATE(84)] = 3179,
-  [SMALL_STATE(85)] = 3203,
-  [SMALL_STATE(86)] = 3227,
-  [SMALL_STATE(87)] = 3251,
-  [SMALL_STATE(88)] = 3275,
-  [SMALL_STATE(89)] = 3299,
-  [SMALL_STATE(90)] = 3323,
-  [SMALL_STATE(91)] = 3352,
-  [SMALL_STATE(92)] = 3381,
-  [SMALL_STATE(93)] = 3410,
-  [SMALL_STATE(94)] = 3439,
-  [SMALL_STATE(95)] = 3462,
-  [SMALL_STATE(96)] = 3485,
-  [SMALL_STATE(97)] = 3508,
-  [SMALL_STATE(98)] = 3531,
-  [SMALL_STATE(99)] = 3554,
-  [SMALL_STATE(100)] = 3577,
-  [SMALL_STATE(101)] = 3600,
-  [SMALL_STATE(102)] = 3623,
-  [SMALL_STATE(103)] = 3652,
-  [SMALL_STATE(104)] = 3679,
-  [SMALL_STATE(105)] = 3720,
-  [SMALL_STATE(106)] = 3749,
-  [SMALL_STATE(107)] = 3790,
-  [SMALL_STATE(108)] = 3819,
-  [SMALL_STATE(109)] = 3848,
-  [SMALL_STATE(110)] = 3877,
-  [SMALL_STATE(111)] = 3906,
-  [SMALL_STATE(112)] = 3931,
-  [SMALL_STATE(113)] = 3960,
-  [SMALL_STATE(114)] = 3987,
-  [SMALL_STATE(115)] = 4016,
-  [SMALL_STATE(116)] = 4057,
-  [SMALL_STATE(117)] = 4086,
-  [SMALL_STATE(118)] = 4115,
-  [SMALL_STATE(119)] = 4144,
-  [SMALL_STATE(120)] = 4173,
-  [SMALL_STATE(121)] = 4200,
-  [SMALL_STATE(122)] = 4229,
-  [SMALL_STATE(123)] = 4256,
-  [SMALL_STATE(124)] = 4297,
-  [SMALL_STATE(125)] = 4338,
-  [SMALL_STATE(126)] = 4361,
-  [SMALL_STATE(127)] = 4390,
-  [SMALL_STATE(128)] = 4416,
-  [SMALL_STATE(129)] = 4438,
-  [SMALL_STATE(130)] = 4460,
-  [SMALL_STATE(131)] = 4486,
-  [SMALL_STATE(132)] = 4508,
-  [SMALL_STATE(133)] = 4530,
-  [SMALL_STATE(134)] = 4568,
-  [SMALL_STATE(135)] = 4590,
-  [SMALL_STATE(136)] = 4628,
-  [SMALL_STATE(137)] = 4654,
-  [SMALL_STATE(138)] = 4680,
-  [SMALL_STATE(139)] = 4702,
-  [SMALL_STATE(140)] = 4728,
-  [SMALL_STATE(141)] = 4750,
-  [SMALL_STATE(142)] = 4772,
-  [SMALL_STATE(143)] = 4808,
-  [SMALL_STATE(144)] = 4834,
-  [SMALL_STATE(145)] = 4856,
-  [SMALL_STATE(146)] = 4878,
-  [SMALL_STATE(147)] = 4912,
-  [SMALL_STATE(148)] = 4950,
-  [SMALL_STATE(149)] = 4972,
-  [SMALL_STATE(150)] = 4994,
-  [SMALL_STATE(151)] = 5016,
-  [SMALL_STATE(152)] = 5038,
-  [SMALL_STATE(153)] = 5060,
-  [SMALL_STATE(154)] = 5082,
-  [SMALL_STATE(155)] = 5120,
-  [SMALL_STATE(156)] = 5146,
-  [SMALL_STATE(157)] = 5184,
-  [SMALL_STATE(158)] = 5222,
-  [SMALL_STATE(159)] = 5260,
-  [SMALL_STATE(160)] = 5286,
-  [SMALL_STATE(161)] = 5321,
-  [SMALL_STATE(162)] = 5352,
-  [SMALL_STATE(163)] = 5373,
-  [SMALL_STATE(164)] = 5394,
-  [SMALL_STATE(165)] = 5415,
-  [SMALL_STATE(166)] = 5436,
-  [SMALL_STATE(167)] = 5457,
-  [SMALL_STATE(168)] = 5478,
-  [SMALL_STATE(169)] = 5513,
-  [SMALL_STATE(170)] = 5548,
-  [SMALL_STATE(171)] = 5569,
-  [SMALL_STATE(172)] = 5590,
-  [SMALL_STATE(173)] = 5611,
-  [SMALL_STATE(174)] = 5644,
-  [SMALL_STATE(175)] = 5665,
-  [SMALL_STATE(176)] = 5685,
-  [SMALL_STATE(177)] = 5705,
-  [SMALL_STATE(178)] = 5725,
-  [SMALL_STATE(179)] = 5745,
-  [SMALL_STATE(180)] = 5765,
-  [SMALL_STATE(181)] = 5785,
-  [SMALL_STATE(182)] = 5805,
-  [SMALL_STATE(183)] = 5825,
-  [SMALL_STATE(184)] = 5845,
-  [SMALL_STATE(185)] = 5865,
-  [SMALL_STATE(186)] = 5893,
-  [SMALL_STATE(187)] = 5919,
-  [SMALL_STATE(188)] = 5947,
-  [SMALL_STATE(189)] = 5967,
-  [SMALL_STATE(190)] = 5999,
-  [SMALL_STATE(191)] = 6019,
-  [SMALL_STATE(192)] = 6047,
-  [SMALL_STATE(193)] = 6067,
-  [SMALL_STATE(194)] = 6087,
-  [SMALL_STATE(195)] = 6107,
-  [SMALL_STATE(196)] = 6127,
-  [SMALL_STATE(197)] = 6147,
-  [SMALL_STATE(198)] = 6167,
-  [SMALL_STATE(199)] = 6187,
-  [SMALL_STATE(200)] = 6207,
-  [SMALL_STATE(201)] = 6227,
-  [SMALL_STATE(202)] = 6255,
-  [SMALL_STATE(203)] = 6275,
-  [SMALL_STATE(204)] = 6295,
-  [SMALL_STATE(205)] = 6315,
-  [SMALL_STATE(206)] = 6335,
-  [SMALL_STATE(207)] = 6355,
-  [SMALL_STATE(208)] = 6382,
-  [SMALL_STATE(209)] = 6411,
-  [SMALL_STATE(210)] = 6436,
-  [SMALL_STATE(211)] = 6461,
-  [SMALL_STATE(212)] = 6488,
-  [SMALL_STATE(213)] = 6513,
-  [SMALL_STATE(214)] = 6538,
-  [SMALL_STATE(215)] = 6563,
-  [SMALL_STATE(216)] = 6586,
-  [SMALL_STATE(217)] = 6615,
-  [SMALL_STATE(218)] = 6644,
-  [SMALL_STATE(219)] = 6669,
-  [SMALL_STATE(220)] = 6694,
-  [SMALL_STATE(221)] = 6712,
-  [SMALL_STATE(222)] = 6730,
-  [SMALL_STATE(223)] = 6756,
-  [SMALL_STATE(224)] = 6774,
-  [SMALL_STATE(225)] = 6792,
-  [SMALL_STATE(226)] = 6818,
-  [SMALL_STATE(227)] = 6836,
-  [SMALL_STATE(228)] = 6862,
-  [SMALL_STATE(229)] = 6888,
-  [SMALL_STATE(230)] = 6914,
-  [SMALL_STATE(231)] = 6936,
-  [SMALL_STATE(232)] = 6962,
-  [SMALL_STATE(233)] = 6986,
-  [SMALL_STATE(234)] = 7012,
-  [SMALL_STATE(235)] = 7030,
-  [SMALL_STATE(236)] = 7048,
-  [SMALL_STATE(237)] = 7074,
-  [SMALL_STATE(238)] = 7092,
-  [SMALL_STATE(239)] = 7116,
-  [SMALL_STATE(240)] = 7142,
-  [SMALL_STATE(241)] = 7168,
-  [SMALL_STATE(242)] = 7186,
-  [SMALL_STATE(243)] = 7210,
-  [SMALL_STATE(244)] = 7236,
-  [SMALL_STATE(245)] = 7262,
-  [SMALL_STATE(246)] = 7286,
-  [SMALL_STATE(247)] = 7312,
-  [SMALL_STATE(248)] = 7338,
-  [SMALL_STATE(249)] = 7364,
-  [SMALL_STATE(250)] = 7382,
-  [SMALL_STATE(251)] = 7400,
-  [SMALL_STATE(252)] = 7426,
-  [SMALL_STATE(253)] = 7452,
-  [SMALL_STATE(254)] = 7478,
-  [SMALL_STATE(255)] = 7504,
-  [SMALL_STATE(256)] = 7530,
-  [SMALL_STATE(257)] = 7548,
-  [SMALL_STATE(258)] = 7566,
-  [SMALL_STATE(259)] = 7592,
-  [SMALL_STATE(260)] = 7610,
-  [SMALL_STATE(261)] = 7627,
-  [SMALL_STATE(262)] = 7644,
-  [SMALL_STATE(263)] = 7665,
-  [SMALL_STATE(264)] = 7686,
-  [SMALL_STATE(265)] = 7703,
-  [SMALL_STATE(266)] = 7720,
-  [SMALL_STATE(267)] = 7737,
-  [SMALL_STATE(268)] = 7756,
-  [SMALL_STATE(269)] = 7773,
-  [SMALL_STATE(270)] = 7790,
-  [SMALL_STATE(271)] = 7807,
-  [SMALL_STATE(272)] = 7828,
-  [SMALL_STATE(273)] = 7849,
-  [SMALL_STATE(274)] = 7866,
-  [SMALL_STATE(275)] = 7883,
-  [SMALL_STATE(276)] = 7900,
-  [SMALL_STATE(277)] = 7917,
-  [SMALL_STATE(278)] = 7934,
-  [SMALL_STATE(279)] = 7951,
-  [SMALL_STATE(280)] = 7968,
-  [SMALL_STATE(281)] = 7985,
-  [SMALL_STATE(282)] = 8002,
-  [SMALL_STATE(283)] = 8019,
-  [SMALL_STATE(284)] = 8036,
-  [SMALL_STATE(285)] = 8052,
-  [SMALL_STATE(286)] = 8068,
-  [SMALL_STATE(287)] = 8088,
-  [SMALL_STATE(288)] = 8108,
-  [SMALL_STATE(289)] = 8126,
-  [SMALL_STATE(290)] = 8146,
-  [SMALL_STATE(291)] = 8166,
-  [SMALL_STATE(292)] = 8182,
-  [SMALL_STATE(293)] = 8202,
-  [SMALL_STATE(294)] = 8222,
-  [SMALL_STATE(295)] = 8238,
-  [SMALL_STATE(296)] = 8254,
-  [SMALL_STATE(297)] = 8270,
-  [SMALL_STATE(298)] = 8284,
-  [SMALL_STATE(299)] = 8300,
-  [SMALL_STATE(300)] = 8316,
-  [SMALL_STATE(301)] = 8336,
-  [SMALL_STATE(302)] = 8356,
-  [SMALL_STATE(303)] = 8374,
-  [SMALL_STATE(304)] = 8394,
-  [SMALL_STATE(305)] = 8412,
-  [SMALL_STATE(306)] = 8430,
-  [SMALL_STATE(307)] = 8446,
-  [SMALL_STATE(308)] = 8462,
-  [SMALL_STATE(309)] = 8479,
-  [SMALL_STATE(310)] = 8494,
-  [SMALL_STATE(311)] = 8511,
-  [SMALL_STATE(312)] = 8526,
-  [SMALL_STATE(313)] = 8541,
-  [SMALL_STATE(314)] = 8558,
-  [SMALL_STATE(315)] = 8575,
-  [SMALL_STATE(316)] = 8590,
-  [SMALL_STATE(317)] = 8607,
-  [SMALL_STATE(318)] = 8624,
-  [SMALL_STATE(319)] = 8641,
-  [SMALL_STATE(320)] = 8658,
-  [SMALL_STATE(321)] = 8675,
-  [SMALL_STATE(322)] = 8690,
-  [SMALL_STATE(323)] = 8707,
-  [SMALL_STATE(324)] = 8724,
-  [SMALL_STATE(325)] = 8741,
-  [SMALL_STATE(326)] = 8756,
-  [SMALL_STATE(327)] = 8773,
-  [SMALL_STATE(328)] = 8788,
-  [SMALL_STATE(329)] = 8805,
-  [SMALL_STATE(330)] = 8820,
-  [SMALL_STATE(331)] = 8837,
-  [SMALL_STATE(332)] = 8852,
-  [SMALL_STATE(333)] = 8867,
-  [SMALL_STATE(334)] = 8882,
-  [SMALL_STATE(335)] = 8897,
-  [SMALL_STATE(336)] = 8914,
-  [SMALL_STATE(337)] = 8931,
-  [SMALL_STATE(338)] = 8948,
-  [SMALL_STATE(339)] = 8963,
-  [SMALL_STATE(340)] = 8980,
-  [SMALL_STATE(341)] = 8997,
-  [SMALL_STATE(342)] = 9012,
-  [SMALL_STATE(343)] = 9029,
-  [SMALL_STATE(344)] = 9044,
-  [SMALL_STATE(345)] = 9059,
-  [SMALL_STATE(346)] = 9074,
-  [SMALL_STATE(347)] = 9089,
-  [SMALL_STATE(348)] = 9106,
-  [SMALL_STATE(349)] = 9123,
-  [SMALL_STATE(350)] = 9140,
-  [SMALL_STATE(351)] = 9157,
-  [SMALL_STATE(352)] = 9174,
-  [SMALL_STATE(353)] = 9191,
-  [SMALL_STATE(354)] = 9208,
-  [SMALL_STATE(355)] = 9225,
-  [SMALL_STATE(356)] = 9242,
-  [SMALL_STATE(357)] = 9259,
-  [SMALL_STATE(358)] = 9276,
-  [SMALL_STATE(359)] = 9293,
-  [SMALL_STATE(360)] = 9310,
-  [SMALL_STATE(361)] = 9327,
-  [SMALL_STATE(362)] = 9342,
-  [SMALL_STATE(363)] = 9357,
-  [SMALL_STATE(364)] = 9372,
-  [SMALL_STATE(365)] = 9389,
-  [SMALL_STATE(366)] = 9406,
-  [SMALL_STATE(367)] = 9423,
-  [SMALL_STATE(368)] = 9440,
-  [SMALL_STATE(369)] = 9457,
-  [SMALL_STATE(370)] = 9474,
-  [SMALL_STATE(371)] = 9491,
-  [SMALL_STATE(372)] = 9508,
-  [SMALL_STATE(373)] = 9525,
-  [SMALL_STATE(374)] = 9542,
-  [SMALL_STATE(375)] = 9559,
-  [SMALL_STATE(376)] = 9576,
-  [SMALL_STATE(377)] = 9593,
-  [SMALL_STATE(378)] = 9610,
-  [SMALL_STATE(379)] = 9627,
-  [SMALL_STATE(380)] = 9644,
-  [SMALL_STATE(381)] = 9661,
-  [SMALL_STATE(382)] = 9678,
-  [SMALL_STATE(383)] = 9695,
-  [SMALL_STATE(384)] = 9712,
-  [SMALL_STATE(385)] = 9729,
-  [SMALL_STATE(386)] = 9746,
-  [SMALL_STATE(387)] = 9763,
-  [SMALL_STATE(388)] = 9780,
-  [SMALL_STATE(389)] = 9797,
-  [SMALL_STATE(390)] = 9814,
-  [SMALL_STATE(391)] = 9831,
-  [SMALL_STATE(392)] = 9848,
-  [SMALL_STATE(393)] = 9865,
-  [SMALL_STATE(394)] = 9879,
-  [SMALL_STATE(395)] = 9891,
-  [SMALL_STATE(396)] = 9905,
-  [SMALL_STATE(397)] = 9917,
-  [SMALL_STATE(398)] = 9929,
-  [SMALL_STATE(399)] = 9941,
-  [SMALL_STATE(400)] = 9953,
-  [SMALL_STATE(401)] = 9967,
-  [SMALL_STATE(402)] = 9979,
-  [SMALL_STATE(403)] = 9991,
-  [SMALL_STATE(404)] = 10003,
-  [SMALL_STATE(405)] = 10015,
-  [SMALL_STATE(406)] = 10027,
-  [SMALL_STATE(407)] = 10039,
-  [SMALL_STATE(408)] = 10051,
-  [SMALL_STATE(409)] = 10063,
-  [SMALL_STATE(410)] = 10077,
-  [SMALL_STATE(411)] = 10091,
-  [SMALL_STATE(412)] = 10105,
-  [SMALL_STATE(413)] = 10119,
-  [SMALL_STATE(414)] = 10131,
-  [SMALL_STATE(415)] = 10143,
-  [SMALL_STATE(416)] = 10155,
-  [SMALL_STATE(417)] = 10169,
-  [SMALL_STATE(418)] = 10183,
-  [SMALL_STATE(419)] = 10197,
-  [SMALL_STATE(420)] = 10211,
-  [SMALL_STATE(421)] = 10225,
-  [SMALL_STATE(422)] = 10237,
-  [SMALL_STATE(423)] = 10249,
-  [SMALL_STATE(424)] = 10261,
-  [SMALL_STATE(425)] = 10275,
-  [SMALL_STATE(426)] = 10287,
-  [SMALL_STATE(427)] = 10301,
-  [SMALL_STATE(428)] = 10315,
-  [SMALL_STATE(429)] = 10329,
-  [SMALL_STATE(430)] = 10341,
-  [SMALL_STATE(431)] = 10355,
-  [SMALL_STATE(432)] = 10369,
-  [SMALL_STATE(433)] = 10381,
-  [SMALL_STATE(434)] = 10393,
-  [SMALL_STATE(435)] = 10405,
-  [SMALL_STATE(436)] = 10417,
-  [SMALL_STATE(437)] = 10429,
-  [SMALL_STATE(438)] = 10441,
-  [SMALL_STATE(439)] = 10453,
-  [SMALL_STATE(440)] = 10467,
-  [SMALL_STATE(441)] = 10479,
-  [SMALL_STATE(442)] = 10493,
-  [SMALL_STATE(443)] = 10507,
-  [SMALL_STATE(444)] = 10521,
-  [SMALL_STATE(445)] = 10533,
-  [SMALL_STATE(446)] = 10545,
-  [SMALL_STATE(447)] = 10557,
-  [SMALL_STATE(448)] = 10571,
-  [SMALL_STATE(449)] = 10583,
-  [SMALL_STATE(450)] = 10595,
-  [SMALL_STATE(451)] = 10609,
-  [SMALL_STATE(452)] = 10623,
-  [SMALL_STATE(453)] = 10637,
-  [SMALL_STATE(454)] = 10651,
-  [SMALL_STATE(455)] = 10663,
-  [SMALL_STATE(456)] = 10677,
-  [SMALL_STATE(457)] = 10689,
-  [SMALL_STATE(458)] = 10703,
-  [SMALL_STATE(459)] = 10715,
-  [SMALL_STATE(460)] = 10729,
-  [SMALL_STATE(461)] = 10743,
-  [SMALL_STATE(462)] = 10754,
-  [SMALL_STATE(463)] = 10765,
-  [SMALL_STATE(464)] = 10776,
-  [SMALL_STATE(465)] = 10787,
-  [SMALL_STATE(466)] = 10798,
-  [SMALL_STATE(467)] = 10809,
-  [SMALL_STATE(468)] = 10820,
-  [SMALL_STATE(469)] = 10831,
-  [SMALL_STATE(470)] = 10842,
-  [SMALL_STATE(471)] = 10853,
-  [SMALL_STATE(472)] = 10864,
-  [SMALL_STATE(473)] = 10875,
-  [SMALL_STATE(474)] = 10886,
-  [SMALL_STATE(475)] = 10897,
-  [SMALL_STATE(476)] = 10908,
-  [SMALL_STATE(477)] = 10919,
-  [SMALL_STATE(478)] = 10930,
-  [SMALL_STATE(479)] = 10941,
-  [SMALL_STATE(480)] = 10952,
-  [SMALL_STATE(481)] = 10963,
-  [SMALL_STATE(482)] = 10974,
-  [SMALL_STATE(483)] = 10985,
-  [SMALL_STATE(484)] = 10996,
-  [SMALL_STATE(485)] = 11007,
-  [SMALL_STATE(486)] = 11018,
-  [SMALL_STATE(487)] = 11029,
-  [SMALL_STATE(488)] = 11040,
-  [SMALL_STATE(489)] = 11051,
-  [SMALL_STATE(490)] = 11062,
-  [SMALL_STATE(491)] = 11073,
-  [SMALL_STATE(492)] = 11084,
-  [SMALL_STATE(493)] = 11095,
-  [SMALL_STATE(494)] = 11106,
-  [SMALL_STATE(495)] = 11117,
-  [SMALL_STATE(496)] = 11128,
-  [SMALL_STATE(497)] = 11139,
-  [SMALL_STATE(498)] = 11150,
-  [SMALL_STATE(499)] = 11161,
-  [SMALL_STATE(500)] = 11172,
-  [SMALL_STATE(501)] = 11183,
-  [SMALL_STATE(502)] = 11194,
-  [SMALL_STATE(503)] = 11205,
-  [SMALL_STATE(504)] = 11216,
-  [SMALL_STATE(505)] = 11227,
-  [SMALL_STATE(506)] = 11238,
-  [SMALL_STATE(507)] = 11249,
-  [SMALL_STATE(508)] = 11260,
-  [SMALL_STATE(509)] = 11271,
-  [SMALL_STATE(510)] = 11282,
-  [SMALL_STATE(511)] = 11293,
-  [SMALL_STATE(512)] = 11304,
-  [SMALL_STATE(513)] = 11315,
-  [SMALL_STATE(514)] = 11326,
-  [SMALL_STATE(515)] = 11337,
-  [SMALL_STATE(516)] = 11348,
-  [SMALL_STATE(517)] = 11359,
-  [SMALL_STATE(518)] = 11370,
-  [SMALL_STATE(519)] = 11381,
-  [SMALL_STATE(520)] = 11392,
-  [SMALL_STATE(521)] = 11403,
-  [SMALL_STATE(522)] = 11414,
-  [SMALL_STATE(523)] = 11425,
-  [SMALL_STATE(524)] = 11436,
-  [SMALL_STATE(525)] = 11447,
-  [SMALL_STATE(526)] = 11458,
-  [SMALL_STATE(527)] = 11469,
-  [SMALL_STATE(528)] = 11480,
-  [SMALL_STATE(529)] = 11491,
-  [SMALL_STATE(530)] = 11502,
-  [SMALL_STATE(531)] = 11513,
-  [SMALL_STATE(532)] = 11524,
-  [SMALL_STATE(533)] = 11535,
-  [SMALL_STATE(534)] = 11546,
-  [SMALL_STATE(535)] = 11557,
-  [SMALL_STATE(536)] = 11568,
-  [SMALL_STATE(537)] = 11579,
-  [SMALL_STATE(538)] = 11590,
-  [SMALL_STATE(539)] = 11601,
-  [SMALL_STATE(540)] = 11612,
-  [SMALL_STATE(541)] = 11623,
-  [SMALL_STATE(542)] = 11634,
-  [SMALL_STATE(543)] = 11645,
-  [SMALL_STATE(544)] = 11656,
-  [SMALL_STATE(545)] = 11667,
-  [SMALL_STATE(546)] = 11678,
-  [SMALL_STATE(547)] = 11689,
-  [SMALL_STATE(548)] = 11700,
-  [SMALL_STATE(549)] = 11711,
-  [SMALL_STATE(550)] = 11722,
-  [SMALL_STATE(551)] = 11733,
-  [SMALL_STATE(552)] = 11744,
-  [SMALL_STATE(553)] = 11755,
-  [SMALL_STATE(554)] = 11766,
-  [SMALL_STATE(555)] = 11777,
-  [SMALL_STATE(556)] = 11788,
-  [SMALL_STATE(557)] = 11799,
-  [SMALL_STATE(558)] = 11810,
-  [SMALL_STATE(559)] = 11821,
-  [SMALL_STATE(560)] = 11832,
-  [SMALL_STATE(561)] = 11843,
-  [SMALL_STATE(562)] = 11854,
-  [SMALL_STATE(563)] = 11865,
-  [SMALL_STATE(564)] = 11876,
-  [SMALL_STATE(565)] = 11887,
-  [SMALL_STATE(566)] = 11898,
-  [SMALL_STATE(567)] = 11909,
-  [SMALL_STATE(568)] = 11920,
-  [SMALL_STATE(569)] = 11931,
-  [SMALL_STATE(570)] = 11942,
-  [SMALL_STATE(571)] = 11953,
-  [SMALL_STATE(572)] = 11964,
-  [SMALL_STATE(573)] = 11975,
-  [SMALL_STATE(574)] = 11986,
-  [SMALL_STATE(575)] = 11997,
-  [SMALL_STATE(576)] = 12008,
-  [SMALL_STATE(577)] = 12019,
-  [SMALL_STATE(578)] = 12030,
-  [SMALL_STATE(579)] = 12041,
-  [SMALL_STATE(580)] = 12052,
-  [SMALL_STATE(581)] = 12063,
-  [SMALL_STATE(582)] = 12074,
-  [SMALL_STATE(583)] = 12085,
-  [SMALL_STATE(584)] = 12096,
-  [SMALL_STATE(585)] = 12107,
-  [SMALL_STATE(586)] = 12118,
-  [SMALL_STATE(587)] = 12129,
-  [SMALL_STATE(588)] = 12140,
-  [SMALL_STATE(589)] = 12151,
-  [SMALL_STATE(590)] = 12162,
-  [SMALL_STATE(591)] = 12173,
+  [SMALL_STATE(79)] = 3057,
+  [SMALL_STATE(80)] = 3093,
+  [SMALL_STATE(81)] = 3117,
+  [SMALL_STATE(82)] = 3141,
+  [SMALL_STATE(83)] = 3179,
+  [SMALL_STATE(84)] = 3215,
+  [SMALL_STATE(85)] = 3239,
+  [SMALL_STATE(86)] = 3263,
+  [SMALL_STATE(87)] = 3299,
+  [SMALL_STATE(88)] = 3335,
+  [SMALL_STATE(89)] = 3371,
+  [SMALL_STATE(90)] = 3407,
+  [SMALL_STATE(91)] = 3431,
+  [SMALL_STATE(92)] = 3467,
+  [SMALL_STATE(93)] = 3491,
+  [SMALL_STATE(94)] = 3523,
+  [SMALL_STATE(95)] = 3547,
+  [SMALL_STATE(96)] = 3571,
+  [SMALL_STATE(97)] = 3595,
+  [SMALL_STATE(98)] = 3619,
+  [SMALL_STATE(99)] = 3643,
+  [SMALL_STATE(100)] = 3666,
+  [SMALL_STATE(101)] = 3693,
+  [SMALL_STATE(102)] = 3722,
+  [SMALL_STATE(103)] = 3751,
+  [SMALL_STATE(104)] = 3778,
+  [SMALL_STATE(105)] = 3807,
+  [SMALL_STATE(106)] = 3836,
+  [SMALL_STATE(107)] = 3865,
+  [SMALL_STATE(108)] = 3906,
+  [SMALL_STATE(109)] = 3935,
+  [SMALL_STATE(110)] = 3958,
+  [SMALL_STATE(111)] = 3981,
+  [SMALL_STATE(112)] = 4004,
+  [SMALL_STATE(113)] = 4033,
+  [SMALL_STATE(114)] = 4074,
+  [SMALL_STATE(115)] = 4097,
+  [SMALL_STATE(116)] = 4126,
+  [SMALL_STATE(117)] = 4149,
+  [SMALL_STATE(118)] = 4172,
+  [SMALL_STATE(119)] = 4201,
+  [SMALL_STATE(120)] = 4226,
+  [SMALL_STATE(121)] = 4255,
+  [SMALL_STATE(122)] = 4284,
+  [SMALL_STATE(123)] = 4313,
+  [SMALL_STATE(124)] = 4342,
+  [SMALL_STATE(125)] = 4383,
+  [SMALL_STATE(126)] = 4412,
+  [SMALL_STATE(127)] = 4441,
+  [SMALL_STATE(128)] = 4470,
+  [SMALL_STATE(129)] = 4499,
+  [SMALL_STATE(130)] = 4528,
+  [SMALL_STATE(131)] = 4551,
+  [SMALL_STATE(132)] = 4578,
+  [SMALL_STATE(133)] = 4619,
+  [SMALL_STATE(134)] = 4660,
+  [SMALL_STATE(135)] = 4687,
+  [SMALL_STATE(136)] = 4710,
+  [SMALL_STATE(137)] = 4736,
+  [SMALL_STATE(138)] = 4774,
+  [SMALL_STATE(139)] = 4796,
+  [SMALL_STATE(140)] = 4822,
+  [SMALL_STATE(141)] = 4860,
+  [SMALL_STATE(142)] = 4882,
+  [SMALL_STATE(143)] = 4908,
+  [SMALL_STATE(144)] = 4934,
+  [SMALL_STATE(145)] = 4960,
+  [SMALL_STATE(146)] = 4982,
+  [SMALL_STATE(147)] = 5004,
+  [SMALL_STATE(148)] = 5040,
+  [SMALL_STATE(149)] = 5066,
+  [SMALL_STATE(150)] = 5104,
+  [SMALL_STATE(151)] = 5138,
+  [SMALL_STATE(152)] = 5160,
+  [SMALL_STATE(153)] = 5182,
+  [SMALL_STATE(154)] = 5204,
+  [SMALL_STATE(155)] = 5230,
+  [SMALL_STATE(156)] = 5252,
+  [SMALL_STATE(157)] = 5274,
+  [SMALL_STATE(158)] = 5296,
+  [SMALL_STATE(159)] = 5318,
+  [SMALL_STATE(160)] = 5340,
+  [SMALL_STATE(161)] = 5378,
+  [SMALL_STATE(162)] = 5400,
+  [SMALL_STATE(163)] = 5422,
+  [SMALL_STATE(164)] = 5448,
+  [SMALL_STATE(165)] = 5470,
+  [SMALL_STATE(166)] = 5492,
+  [SMALL_STATE(167)] = 5530,
+  [SMALL_STATE(168)] = 5568,
+  [SMALL_STATE(169)] = 5606,
+  [SMALL_STATE(170)] = 5627,
+  [SMALL_STATE(171)] = 5662,
+  [SMALL_STATE(172)] = 5683,
+  [SMALL_STATE(173)] = 5704,
+  [SMALL_STATE(174)] = 5725,
+  [SMALL_STATE(175)] = 5746,
+  [SMALL_STATE(176)] = 5767,
+  [SMALL_STATE(177)] = 5802,
+  [SMALL_STATE(178)] = 5837,
+  [SMALL_STATE(179)] = 5870,
+  [SMALL_STATE(180)] = 5891,
+  [SMALL_STATE(181)] = 5912,
+  [SMALL_STATE(182)] = 5943,
+  [SMALL_STATE(183)] = 5964,
+  [SMALL_STATE(184)] = 5985,
+  [SMALL_STATE(185)] = 6006,
+  [SMALL_STATE(186)] = 6027,
+  [SMALL_STATE(187)] = 6047,
+  [SMALL_STATE(188)] = 6067,
+  [SMALL_STATE(189)] = 6087,
+  [SMALL_STATE(190)] = 6107,
+  [SMALL_STATE(191)] = 6127,
+  [SMALL_STATE(192)] = 6147,
+  [SMALL_STATE(193)] = 6167,
+  [SMALL_STATE(194)] = 6187,
+  [SMALL_STATE(195)] = 6215,
+  [SMALL_STATE(196)] = 6235,
+  [SMALL_STATE(197)] = 6261,
+  [SMALL_STATE(198)] = 6281,
+  [SMALL_STATE(199)] = 6301,
+  [SMALL_STATE(200)] = 6321,
+  [SMALL_STATE(201)] = 6341,
+  [SMALL_STATE(202)] = 6369,
+  [SMALL_STATE(203)] = 6389,
+  [SMALL_STATE(204)] = 6417,
+  [SMALL_STATE(205)] = 6449,
+  [SMALL_STATE(206)] = 6469,
+  [SMALL_STATE(207)] = 6489,
+  [SMALL_STATE(208)] = 6509,
+  [SMALL_STATE(209)] = 6537,
+  [SMALL_STATE(210)] = 6557,
+  [SMALL_STATE(211)] = 6577,
+  [SMALL_STATE(212)] = 6597,
+  [SMALL_STATE(213)] = 6617,
+  [SMALL_STATE(214)] = 6637,
+  [SMALL_STATE(215)] = 6657,
+  [SMALL_STATE(216)] = 6677,
+  [SMALL_STATE(217)] = 6697,
+  [SMALL_STATE(218)] = 6726,
+  [SMALL_STATE(219)] = 6751,
+  [SMALL_STATE(220)] = 6776,
+  [SMALL_STATE(221)] = 6801,
+  [SMALL_STATE(222)] = 6828,
+  [SMALL_STATE(223)] = 6851,
+  [SMALL_STATE(224)] = 6880,
+  [SMALL_STATE(225)] = 6905,
+  [SMALL_STATE(226)] = 6930,
+  [SMALL_STATE(227)] = 6957,
+  [SMALL_STATE(228)] = 6986,
+  [SMALL_STATE(229)] = 7011,
+  [SMALL_STATE(230)] = 7036,
+  [SMALL_STATE(231)] = 7062,
+  [SMALL_STATE(232)] = 7080,
+  [SMALL_STATE(233)] = 7098,
+  [SMALL_STATE(234)] = 7124,
+  [SMALL_STATE(235)] = 7142,
+  [SMALL_STATE(236)] = 7168,
+  [SMALL_STATE(237)] = 7186,
+  [SMALL_STATE(238)] = 7208,
+  [SMALL_STATE(239)] = 7234,
+  [SMALL_STATE(240)] = 7252,
+  [SMALL_STATE(241)] = 7270,
+  [SMALL_STATE(242)] = 7288,
+  [SMALL_STATE(243)] = 7306,
+  [SMALL_STATE(244)] = 7324,
+  [SMALL_STATE(245)] = 7348,
+  [SMALL_STATE(246)] = 7374,
+  [SMALL_STATE(247)] = 7400,
+  [SMALL_STATE(248)] = 7426,
+  [SMALL_STATE(249)] = 7444,
+  [SMALL_STATE(250)] = 7468,
+  [SMALL_STATE(251)] = 7492,
+  [SMALL_STATE(252)] = 7518,
+  [SMALL_STATE(253)] = 7536,
+  [SMALL_STATE(254)] = 7554,
+  [SMALL_STATE(255)] = 7580,
+  [SMALL_STATE(256)] = 7606,
+  [SMALL_STATE(257)] = 7632,
+  [SMALL_STATE(258)] = 7658,
+  [SMALL_STATE(259)] = 7676,
+  [SMALL_STATE(260)] = 7694,
+  [SMALL_STATE(261)] = 7720,
+  [SMALL_STATE(262)] = 7737,
+  [SMALL_STATE(263)] = 7754,
+  [SMALL_STATE(264)] = 7771,
+  [SMALL_STATE(265)] = 7792,
+  [SMALL_STATE(266)] = 7809,
+  [SMALL_STATE(267)] = 7828,
+  [SMALL_STATE(268)] = 7845,
+  [SMALL_STATE(269)] = 7862,
+  [SMALL_STATE(270)] = 7879,
+  [SMALL_STATE(271)] = 7896,
+  [SMALL_STATE(272)] = 7913,
+  [SMALL_STATE(273)] = 7934,
+  [SMALL_STATE(274)] = 7951,
+  [SMALL_STATE(275)] = 7968,
+  [SMALL_STATE(276)] = 7989,
+  [SMALL_STATE(277)] = 8006,
+  [SMALL_STATE(278)] = 8023,
+  [SMALL_STATE(279)] = 8040,
+  [SMALL_STATE(280)] = 8061,
+  [SMALL_STATE(281)] = 8078,
+  [SMALL_STATE(282)] = 8095,
+  [SMALL_STATE(283)] = 8112,
+  [SMALL_STATE(284)] = 8129,
+  [SMALL_STATE(285)] = 8146,
+  [SMALL_STATE(286)] = 8162,
+  [SMALL_STATE(287)] = 8182,
+  [SMALL_STATE(288)] = 8202,
+  [SMALL_STATE(289)] = 8222,
+  [SMALL_STATE(290)] = 8236,
+  [SMALL_STATE(291)] = 8256,
+  [SMALL_STATE(292)] = 8272,
+  [SMALL_STATE(293)] = 8288,
+  [SMALL_STATE(294)] = 8304,
+  [SMALL_STATE(295)] = 8320,
+  [SMALL_STATE(296)] = 8340,
+  [SMALL_STATE(297)] = 8360,
+  [SMALL_STATE(298)] = 8378,
+  [SMALL_STATE(299)] = 8394,
+  [SMALL_STATE(300)] = 8414,
+  [SMALL_STATE(301)] = 8430,
+  [SMALL_STATE(302)] = 8446,
+  [SMALL_STATE(303)] = 8464,
+  [SMALL_STATE(304)] = 8484,
+  [SMALL_STATE(305)] = 8504,
+  [SMALL_STATE(306)] = 8520,
+  [SMALL_STATE(307)] = 8538,
+  [SMALL_STATE(308)] = 8556,
+  [SMALL_STATE(309)] = 8572,
+  [SMALL_STATE(310)] = 8589,
+  [SMALL_STATE(311)] = 8604,
+  [SMALL_STATE(312)] = 8621,
+  [SMALL_STATE(313)] = 8636,
+  [SMALL_STATE(314)] = 8651,
+  [SMALL_STATE(315)] = 8668,
+  [SMALL_STATE(316)] = 8685,
+  [SMALL_STATE(317)] = 8702,
+  [SMALL_STATE(318)] = 8717,
+  [SMALL_STATE(319)] = 8734,
+  [SMALL_STATE(320)] = 8751,
+  [SMALL_STATE(321)] = 8768,
+  [SMALL_STATE(322)] = 8785,
+  [SMALL_STATE(323)] = 8800,
+  [SMALL_STATE(324)] = 8817,
+  [SMALL_STATE(325)] = 8834,
+  [SMALL_STATE(326)] = 8851,
+  [SMALL_STATE(327)] = 8868,
+  [SMALL_STATE(328)] = 8883,
+  [SMALL_STATE(329)] = 8898,
+  [SMALL_STATE(330)] = 8915,
+  [SMALL_STATE(331)] = 8932,
+  [SMALL_STATE(332)] = 8949,
+  [SMALL_STATE(333)] = 8964,
+  [SMALL_STATE(334)] = 8979,
+  [SMALL_STATE(335)] = 8994,
+  [SMALL_STATE(336)] = 9009,
+  [SMALL_STATE(337)] = 9024,
+  [SMALL_STATE(338)] = 9041,
+  [SMALL_STATE(339)] = 9058,
+  [SMALL_STATE(340)] = 9073,
+  [SMALL_STATE(341)] = 9090,
+  [SMALL_STATE(342)] = 9107,
+  [SMALL_STATE(343)] = 9124,
+  [SMALL_STATE(344)] = 9139,
+  [SMALL_STATE(345)] = 9154,
+  [SMALL_STATE(346)] = 9171,
+  [SMALL_STATE(347)] = 9186,
+  [SMALL_STATE(348)] = 9201,
+  [SMALL_STATE(349)] = 9218,
+  [SMALL_STATE(350)] = 9235,
+  [SMALL_STATE(351)] = 9252,
+  [SMALL_STATE(352)] = 9269,
+  [SMALL_STATE(353)] = 9286,
+  [SMALL_STATE(354)] = 9303,
+  [SMALL_STATE(355)] = 9320,
+  [SMALL_STATE(356)] = 9337,
+  [SMALL_STATE(357)] = 9354,
+  [SMALL_STATE(358)] = 9371,
+  [SMALL_STATE(359)] = 9388,
+  [SMALL_STATE(360)] = 9405,
+  [SMALL_STATE(361)] = 9422,
+  [SMALL_STATE(362)] = 9437,
+  [SMALL_STATE(363)] = 9452,
+  [SMALL_STATE(364)] = 9469,
+  [SMALL_STATE(365)] = 9486,
+  [SMALL_STATE(366)] = 9503,
+  [SMALL_STATE(367)] = 9520,
+  [SMALL_STATE(368)] = 9537,
+  [SMALL_STATE(369)] = 9554,
+  [SMALL_STATE(370)] = 9571,
+  [SMALL_STATE(371)] = 9588,
+  [SMALL_STATE(372)] = 9605,
+  [SMALL_STATE(373)] = 9622,
+  [SMALL_STATE(374)] = 9639,
+  [SMALL_STATE(375)] = 9656,
+  [SMALL_STATE(376)] = 9673,
+  [SMALL_STATE(377)] = 9690,
+  [SMALL_STATE(378)] = 9707,
+  [SMALL_STATE(379)] = 9724,
+  [SMALL_STATE(380)] = 9741,
+  [SMALL_STATE(381)] = 9758,
+  [SMALL_STATE(382)] = 9775,
+  [SMALL_STATE(383)] = 9792,
+  [SMALL_STATE(384)] = 9809,
+  [SMALL_STATE(385)] = 9826,
+  [SMALL_STATE(386)] = 9843,
+  [SMALL_STATE(387)] = 9860,
+  [SMALL_STATE(388)] = 9877,
+  [SMALL_STATE(389)] = 9894,
+  [SMALL_STATE(390)] = 9911,
+  [SMALL_STATE(391)] = 9928,
+  [SMALL_STATE(392)] = 9945,
+  [SMALL_STATE(393)] = 9957,
+  [SMALL_STATE(394)] = 9971,
+  [SMALL_STATE(395)] = 9983,
+  [SMALL_STATE(396)] = 9995,
+  [SMALL_STATE(397)] = 10007,
+  [SMALL_STATE(398)] = 10021,
+  [SMALL_STATE(399)] = 10033,
+  [SMALL_STATE(400)] = 10045,
+  [SMALL_STATE(401)] = 10057,
+  [SMALL_STATE(402)] = 10069,
+  [SMALL_STATE(403)] = 10081,
+  [SMALL_STATE(404)] = 10093,
+  [SMALL_STATE(405)] = 10105,
+  [SMALL_STATE(406)] = 10117,
+  [SMALL_STATE(407)] = 10129,
+  [SMALL_STATE(408)] = 10143,
+  [SMALL_STATE(409)] = 10157,
+  [SMALL_STATE(410)] = 10171,
+  [SMALL_STATE(411)] = 10185,
+  [SMALL_STATE(412)] = 10197,
+  [SMALL_STATE(413)] = 10209,
+  [SMALL_STATE(414)] = 10223,
+  [SMALL_STATE(415)] = 10237,
+  [SMALL_STATE(416)] = 10251,
+  [SMALL_STATE(417)] = 10263,
+  [SMALL_STATE(418)] = 10277,
+  [SMALL_STATE(419)] = 10291,
+  [SMALL_STATE(420)] = 10303,
+  [SMALL_STATE(421)] = 10317,
+  [SMALL_STATE(422)] = 10331,
+  [SMALL_STATE(423)] = 10345,
+  [SMALL_STATE(424)] = 10357,
+  [SMALL_STATE(425)] = 10371,
+  [SMALL_STATE(426)] = 10385,
+  [SMALL_STATE(427)] = 10399,
+  [SMALL_STATE(428)] = 10413,
+  [SMALL_STATE(429)] = 10425,
+  [SMALL_STATE(430)] = 10439,
+  [SMALL_STATE(431)] = 10451,
+  [SMALL_STATE(432)] = 10463,
+  [SMALL_STATE(433)] = 10475,
+  [SMALL_STATE(434)] = 10487,
+  [SMALL_STATE(435)] = 10499,
+  [SMALL_STATE(436)] = 10511,
+  [SMALL_STATE(437)] = 10525,
+  [SMALL_STATE(438)] = 10539,
+  [SMALL_STATE(439)] = 10553,
+  [SMALL_STATE(440)] = 10565,
+  [SMALL_STATE(441)] = 10579,
+  [SMALL_STATE(442)] = 10591,
+  [SMALL_STATE(443)] = 10603,
+  [SMALL_STATE(444)] = 10615,
+  [SMALL_STATE(445)] = 10629,
+  [SMALL_STATE(446)] = 10641,
+  [SMALL_STATE(447)] = 10655,
+  [SMALL_STATE(448)] = 10667,
+  [SMALL_STATE(449)] = 10679,
+  [SMALL_STATE(450)] = 10693,
+  [SMALL_STATE(451)] = 10707,
+  [SMALL_STATE(452)] = 10719,
+  [SMALL_STATE(453)] = 10733,
+  [SMALL_STATE(454)] = 10745,
+  [SMALL_STATE(455)] = 10757,
+  [SMALL_STATE(456)] = 10771,
+  [SMALL_STATE(457)] = 10783,
+  [SMALL_STATE(458)] = 10797,
+  [SMALL_STATE(459)] = 10811,
+  [SMALL_STATE(460)] = 10823,
+  [SMALL_STATE(461)] = 10834,
+  [SMALL_STATE(462)] = 10845,
+  [SMALL_STATE(463)] = 10856,
+  [SMALL_STATE(464)] = 10867,
+  [SMALL_STATE(465)] = 10878,
+  [SMALL_STATE(466)] = 10889,
+  [SMALL_STATE(467)] = 10900,
+  [SMALL_STATE(468)] = 10911,
+  [SMALL_STATE(469)] = 10922,
+  [SMALL_STATE(470)] = 10933,
+  [SMALL_STATE(471)] = 10944,
+  [SMALL_STATE(472)] = 10955,
+  [SMALL_STATE(473)] = 10966,
+  [SMALL_STATE(474)] = 10977,
+  [SMALL_STATE(475)] = 10988,
+  [SMALL_STATE(476)] = 10999,
+  [SMALL_STATE(477)] = 11010,
+  [SMALL_STATE(478)] = 11021,
+  [SMALL_STATE(479)] = 11032,
+  [SMALL_STATE(480)] = 11043,
+  [SMALL_STATE(481)] = 11054,
+  [SMALL_STATE(482)] = 11065,
+  [SMALL_STATE(483)] = 11076,
+  [SMALL_STATE(484)] = 11087,
+  [SMALL_STATE(485)] = 11098,
+  [SMALL_STATE(486)] = 11109,
+  [SMALL_STATE(487)] = 11120,
+  [SMALL_STATE(488)] = 11131,
+  [SMALL_STATE(489)] = 11142,
+  [SMALL_STATE(490)] = 11153,
+  [SMALL_STATE(491)] = 11164,
+  [SMALL_STATE(492)] = 11175,
+  [SMALL_STATE(493)] = 11186,
+  [SMALL_STATE(494)] = 11197,
+  [SMALL_STATE(495)] = 11208,
+  [SMALL_STATE(496)] = 11219,
+  [SMALL_STATE(497)] = 11230,
+  [SMALL_STATE(498)] = 11241,
+  [SMALL_STATE(499)] = 11252,
+  [SMALL_STATE(500)] = 11263,
+  [SMALL_STATE(501)] = 11274,
+  [SMALL_STATE(502)] = 11285,
+  [SMALL_STATE(503)] = 11296,
+  [SMALL_STATE(504)] = 11307,
+  [SMALL_STATE(505)] = 11318,
+  [SMALL_STATE(506)] = 11329,
+  [SMALL_STATE(507)] = 11340,
+  [SMALL_STATE(508)] = 11351,
+  [SMALL_STATE(509)] = 11362,
+  [SMALL_STATE(510)] = 11373,
+  [SMALL_STATE(511)] = 11384,
+  [SMALL_STATE(512)] = 11395,
+  [SMALL_STATE(513)] = 11406,
+  [SMALL_STATE(514)] = 11417,
+  [SMALL_STATE(515)] = 11428,
+  [SMALL_STATE(516)] = 11439,
+  [SMALL_STATE(517)] = 11450,
+  [SMALL_STATE(518)] = 11461,
+  [SMALL_STATE(519)] = 11472,
+  [SMALL_STATE(520)] = 11483,
+  [SMALL_STATE(521)] = 11494,
+  [SMALL_STATE(522)] = 11505,
+  [SMALL_STATE(523)] = 11516,
+  [SMALL_STATE(524)] = 11527,
+  [SMALL_STATE(525)] = 11538,
+  [SMALL_STATE(526)] = 11549,
+  [SMALL_STATE(527)] = 11560,
+  [SMALL_STATE(528)] = 11571,
+  [SMALL_STATE(529)] = 11582,
+  [SMALL_STATE(530)] = 11593,
+  [SMALL_STATE(531)] = 11604,
+  [SMALL_STATE(532)] = 11615,
+  [SMALL_STATE(533)] = 11626,
+  [SMALL_STATE(534)] = 11637,
+  [SMALL_STATE(535)] = 11648,
+  [SMALL_STATE(536)] = 11659,
+  [SMALL_STATE(537)] = 11670,
+  [SMALL_STATE(538)] = 11681,
+  [SMALL_STATE(539)] = 11692,
+  [SMALL_STATE(540)] = 11703,
+  [SMALL_STATE(541)] = 11714,
+  [SMALL_STATE(542)] = 11725,
+  [SMALL_STATE(543)] = 11736,
+  [SMALL_STATE(544)] = 11747,
+  [SMALL_STATE(545)] = 11758,
+  [SMALL_STATE(546)] = 11769,
+  [SMALL_STATE(547)] = 11780,
+  [SMALL_STATE(548)] = 11791,
+  [SMALL_STATE(549)] = 11802,
+  [SMALL_STATE(550)] = 11813,
+  [SMALL_STATE(551)] = 11824,
+  [SMALL_STATE(552)] = 11835,
+  [SMALL_STATE(553)] = 11846,
+  [SMALL_STATE(554)] = 11857,
+  [SMALL_STATE(555)] = 11868,
+  [SMALL_STATE(556)] = 11879,
+  [SMALL_STATE(557)] = 11890,
+  [SMALL_STATE(558)] = 11901,
+  [SMALL_STATE(559)] = 11912,
+  [SMALL_STATE(560)] = 11923,
+  [SMALL_STATE(561)] = 11934,
+  [SMALL_STATE(562)] = 11945,
+  [SMALL_STATE(563)] = 11956,
+  [SMALL_STATE(564)] = 11967,
+  [SMALL_STATE(565)] = 11978,
+  [SMALL_STATE(566)] = 11989,
+  [SMALL_STATE(567)] = 12000,
+  [SMALL_STATE(568)] = 12011,
+  [SMALL_STATE(569)] = 12022,
+  [SMALL_STATE(570)] = 12033,
+  [SMALL_STATE(571)] = 12044,
+  [SMALL_STATE(572)] = 12055,
+  [SMALL_STATE(573)] = 12066,
+  [SMALL_STATE(574)] = 12077,
+  [SMALL_STATE(575)] = 12088,
+  [SMALL_STATE(576)] = 12099,
+  [SMALL_STATE(577)] = 12110,
+  [SMALL_STATE(578)] = 12121,
+  [SMALL_STATE(579)] = 12132,
+  [SMALL_STATE(580)] = 12143,
+  [SMALL_STATE(581)] = 12154,
+  [SMALL_STATE(582)] = 12165,
+  [SMALL_STATE(583)] = 12176,
+  [SMALL_STATE(584)] = 12187,
+  [SMALL_STATE(585)] = 12198,
+  [SMALL_STATE(586)] = 12209,
+  [SMALL_STATE(587)] = 12220,
+  [SMALL_STATE(588)] = 12231,
+  [SMALL_STATE(589)] = 12242,
 };
 
 static const TSParseActionEntry ts_parse_actions[] = {
   [0] = {.entry = {.count = 0, .reusable = false}},
   [1] = {.entry = {.count = 1, .reusable = false}}, RECOVER(),
-  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(591),
+  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(589),
   [5] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 0, 0, 0),
-  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(581),
-  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(117),
-  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(112),
-  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(114),
-  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(107),
-  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(509),
-  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
-  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(481),
-  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(542),
-  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(460),
-  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(300),
-  [29] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
-  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(540),
-  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(475),
-  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(497),
-  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(591),
-  [39] = {.entry = {.count = 1, .reusable = true}}, SHIFT(177),
-  [41] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
-  [43] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
-  [45] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
-  [47] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
-  [49] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
-  [51] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
-  [53] = {.entry = {.count = 1, .reusable = false}}, SHIFT(582),
-  [55] = {.entry = {.count = 1, .reusable = false}}, SHIFT(583),
-  [57] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
-  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 32),
+  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(548),
+  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(112),
+  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(115),
+  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(123),
+  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(122),
+  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(498),
+  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(203),
+  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(551),
+  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(495),
+  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(420),
+  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(299),
+  [29] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
+  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(579),
+  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(465),
+  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(513),
+  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(589),
+  [39] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
+  [41] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
+  [43] = {.entry = {.count = 1, .reusable = true}}, SHIFT(186),
+  [45] = {.entry = {.count = 1, .reusable = true}}, SHIFT(212),
+  [47] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
+  [49] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
+  [51] = {.entry = {.count = 1, .reusable = false}}, SHIFT(460),
+  [53] = {.entry = {.count = 1, .reusable = false}}, SHIFT(581),
+  [55] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 8, 0, 34),
+  [57] = {.entry = {.count = 1, .reusable = true}}, SHIFT(215),
+  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 34),
   [61] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 21),
-  [63] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
-  [65] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 8, 0, 32),
-  [67] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
+  [63] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
+  [65] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
+  [67] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
   [69] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
-  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(117),
-  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
-  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(114),
-  [80] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(107),
-  [83] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(509),
-  [86] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(552),
-  [89] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(290),
-  [92] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
-  [94] = {.entry = {.count = 1, .reusable = false}}, SHIFT(552),
-  [96] = {.entry = {.count = 1, .reusable = false}}, SHIFT(290),
-  [98] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
-  [100] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
-  [102] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
-  [104] = {.entry = {.count = 1, .reusable = false}}, SHIFT(106),
-  [106] = {.entry = {.count = 1, .reusable = false}}, SHIFT(28),
-  [108] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [110] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
-  [112] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(106),
-  [115] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(28),
-  [118] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(59),
-  [121] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(31),
-  [124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
-  [126] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(32),
-  [129] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(33),
-  [132] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(68),
-  [135] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(68),
+  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
+  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(115),
+  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(123),
+  [80] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(122),
+  [83] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(498),
+  [86] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(511),
+  [89] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(295),
+  [92] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
+  [94] = {.entry = {.count = 1, .reusable = false}}, SHIFT(511),
+  [96] = {.entry = {.count = 1, .reusable = false}}, SHIFT(295),
+  [98] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
+  [100] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(73),
+  [103] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(43),
+  [106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
+  [108] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
+  [111] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(27),
+  [114] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(65),
+  [117] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(65),
+  [120] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
+  [122] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
+  [124] = {.entry = {.count = 1, .reusable = false}}, SHIFT(107),
+  [126] = {.entry = {.count = 1, .reusable = false}}, SHIFT(42),
+  [128] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [132] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(107),
+  [135] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
   [138] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
   [140] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
-  [142] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
-  [144] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
-  [146] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
-  [148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(33),
-  [150] = {.entry = {.count = 1, .reusable = true}}, SHIFT(438),
-  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
-  [154] = {.entry = {.count = 1, .reusable = false}}, SHIFT(68),
-  [156] = {.entry = {.count = 1, .reusable = true}}, SHIFT(425),
-  [158] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 3, 0, 0),
-  [160] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 3, 0, 0),
-  [162] = {.entry = {.count = 1, .reusable = false}}, SHIFT(131),
-  [164] = {.entry = {.count = 1, .reusable = false}}, SHIFT(69),
-  [166] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [168] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
-  [170] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(343),
-  [174] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 34),
-  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(494),
-  [180] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
-  [182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
-  [184] = {.entry = {.count = 1, .reusable = true}}, SHIFT(440),
-  [186] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [188] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
-  [190] = {.entry = {.count = 1, .reusable = false}}, SHIFT(138),
-  [192] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
-  [194] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
-  [196] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [198] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(343),
-  [201] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
-  [203] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [205] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(494),
-  [208] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
-  [210] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
-  [212] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
-  [214] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
-  [216] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(69),
-  [219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
-  [221] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
-  [223] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
-  [225] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
-  [227] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
-  [229] = {.entry = {.count = 1, .reusable = true}}, SHIFT(488),
-  [231] = {.entry = {.count = 1, .reusable = true}}, SHIFT(317),
-  [233] = {.entry = {.count = 1, .reusable = false}}, SHIFT(556),
-  [235] = {.entry = {.count = 1, .reusable = true}}, SHIFT(567),
-  [237] = {.entry = {.count = 1, .reusable = true}}, SHIFT(576),
-  [239] = {.entry = {.count = 1, .reusable = true}}, SHIFT(318),
-  [241] = {.entry = {.count = 1, .reusable = true}}, SHIFT(476),
-  [243] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
-  [245] = {.entry = {.count = 1, .reusable = true}}, SHIFT(469),
-  [247] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
-  [249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
-  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
-  [253] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
-  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38),
-  [257] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(317),
-  [260] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(556),
-  [263] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(567),
-  [266] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(576),
-  [269] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(318),
-  [272] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(476),
-  [275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(466),
-  [278] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(469),
-  [281] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(472),
-  [284] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 38), SHIFT_REPEAT(485),
-  [287] = {.entry = {.count = 1, .reusable = true}}, SHIFT(577),
-  [289] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [291] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
-  [293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
-  [295] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
-  [297] = {.entry = {.count = 1, .reusable = true}}, SHIFT(524),
-  [299] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
-  [301] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
-  [303] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
-  [305] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
-  [307] = {.entry = {.count = 1, .reusable = true}}, SHIFT(148),
-  [309] = {.entry = {.count = 1, .reusable = false}}, SHIFT(148),
-  [311] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
-  [313] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(44),
-  [316] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(45),
-  [319] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(46),
-  [322] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(148),
-  [325] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(148),
-  [328] = {.entry = {.count = 1, .reusable = true}}, SHIFT(279),
-  [330] = {.entry = {.count = 1, .reusable = true}}, SHIFT(264),
-  [332] = {.entry = {.count = 1, .reusable = true}}, SHIFT(265),
-  [334] = {.entry = {.count = 1, .reusable = true}}, SHIFT(270),
-  [336] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
-  [338] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
-  [340] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 1, 0, 6),
-  [342] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 1, 0, 6),
-  [344] = {.entry = {.count = 1, .reusable = false}}, SHIFT(238),
-  [346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(490),
-  [348] = {.entry = {.count = 1, .reusable = true}}, SHIFT(491),
-  [350] = {.entry = {.count = 1, .reusable = true}}, SHIFT(493),
-  [352] = {.entry = {.count = 1, .reusable = true}}, SHIFT(561),
-  [354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(535),
-  [356] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_string, 1, 0, 0),
-  [358] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_string, 1, 0, 0),
-  [360] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
-  [362] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
-  [364] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
-  [366] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
-  [368] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
-  [370] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
-  [372] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 55),
-  [374] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 55),
-  [376] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
-  [378] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
-  [380] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
-  [382] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 3, 0, 23),
-  [384] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
-  [386] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
-  [388] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [390] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 33),
-  [392] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
-  [394] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
-  [396] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [398] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 35),
-  [400] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 6),
-  [402] = {.entry = {.count = 1, .reusable = false}}, SHIFT(6),
-  [404] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 6),
-  [406] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
-  [408] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
-  [410] = {.entry = {.count = 1, .reusable = true}}, SHIFT(579),
-  [412] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 6),
-  [414] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
-  [416] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
-  [418] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 6),
-  [420] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
-  [422] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
-  [424] = {.entry = {.count = 1, .reusable = false}}, SHIFT(5),
-  [426] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
-  [428] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [430] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
-  [432] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [434] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
-  [436] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [438] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
-  [440] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [442] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
-  [444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [446] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
-  [448] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [450] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
-  [452] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [454] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
-  [456] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [458] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
-  [460] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 40),
-  [462] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
-  [464] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
-  [466] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 40),
-  [468] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [470] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
-  [472] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(503),
-  [475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
-  [477] = {.entry = {.count = 1, .reusable = false}}, SHIFT(104),
-  [479] = {.entry = {.count = 1, .reusable = false}}, SHIFT(269),
-  [481] = {.entry = {.count = 1, .reusable = false}}, SHIFT(368),
-  [483] = {.entry = {.count = 1, .reusable = false}}, SHIFT(268),
-  [485] = {.entry = {.count = 1, .reusable = false}}, SHIFT(274),
-  [487] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
-  [489] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
-  [491] = {.entry = {.count = 1, .reusable = false}}, SHIFT(4),
-  [493] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
-  [495] = {.entry = {.count = 1, .reusable = false}}, SHIFT(36),
-  [497] = {.entry = {.count = 1, .reusable = false}}, SHIFT(365),
-  [499] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [501] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
-  [503] = {.entry = {.count = 1, .reusable = true}}, SHIFT(511),
-  [505] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 40),
-  [507] = {.entry = {.count = 1, .reusable = false}}, SHIFT(13),
-  [509] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 40),
-  [511] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
-  [513] = {.entry = {.count = 1, .reusable = false}}, SHIFT(8),
-  [515] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
-  [517] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
-  [519] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
-  [521] = {.entry = {.count = 1, .reusable = true}}, SHIFT(495),
-  [523] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [525] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(16),
-  [528] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
-  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
-  [532] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
-  [534] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [536] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
-  [538] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(511),
-  [541] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [543] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
-  [545] = {.entry = {.count = 1, .reusable = true}}, SHIFT(503),
-  [547] = {.entry = {.count = 1, .reusable = false}}, SHIFT(85),
-  [549] = {.entry = {.count = 1, .reusable = false}}, SHIFT(382),
-  [551] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [553] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
-  [555] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
-  [557] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
-  [559] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 41),
-  [561] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
-  [563] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 41),
-  [565] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
-  [567] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
-  [569] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
-  [571] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [573] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
-  [575] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(495),
-  [578] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 41),
-  [580] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
-  [582] = {.entry = {.count = 1, .reusable = false}}, SHIFT(7),
-  [584] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 41),
-  [586] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [588] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
-  [590] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(579),
-  [593] = {.entry = {.count = 1, .reusable = false}}, SHIFT(235),
-  [595] = {.entry = {.count = 1, .reusable = false}}, SHIFT(386),
-  [597] = {.entry = {.count = 1, .reusable = false}}, SHIFT(285),
-  [599] = {.entry = {.count = 1, .reusable = false}}, SHIFT(390),
-  [601] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [603] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
-  [605] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [607] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
-  [609] = {.entry = {.count = 1, .reusable = true}}, SHIFT(16),
-  [611] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [613] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
-  [615] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
-  [617] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
-  [619] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 40),
-  [621] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 40),
-  [623] = {.entry = {.count = 1, .reusable = false}}, SHIFT(24),
-  [625] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
-  [627] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
-  [629] = {.entry = {.count = 1, .reusable = false}}, SHIFT(549),
-  [631] = {.entry = {.count = 1, .reusable = false}}, SHIFT(570),
-  [633] = {.entry = {.count = 1, .reusable = false}}, SHIFT(572),
-  [635] = {.entry = {.count = 1, .reusable = false}}, SHIFT(574),
-  [637] = {.entry = {.count = 1, .reusable = false}}, SHIFT(578),
-  [639] = {.entry = {.count = 1, .reusable = false}}, SHIFT(532),
-  [641] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
-  [643] = {.entry = {.count = 1, .reusable = false}}, SHIFT(468),
-  [645] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 41),
-  [647] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 41),
-  [649] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
-  [651] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
-  [653] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [655] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
-  [657] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
-  [659] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
-  [661] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(549),
-  [664] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(570),
-  [667] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(572),
-  [670] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(574),
-  [673] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(578),
-  [676] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(532),
-  [679] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
-  [681] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(468),
-  [684] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
-  [686] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
-  [688] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [690] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
-  [692] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
-  [694] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
-  [696] = {.entry = {.count = 1, .reusable = false}}, SHIFT(589),
-  [698] = {.entry = {.count = 1, .reusable = false}}, SHIFT(455),
-  [700] = {.entry = {.count = 1, .reusable = false}}, SHIFT(437),
-  [702] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
-  [704] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [706] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 23),
-  [708] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
-  [710] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
-  [712] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [714] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 23),
-  [716] = {.entry = {.count = 1, .reusable = false}}, SHIFT(275),
-  [718] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 6),
-  [720] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 6),
-  [722] = {.entry = {.count = 1, .reusable = false}}, SHIFT(87),
-  [724] = {.entry = {.count = 1, .reusable = false}}, SHIFT(259),
-  [726] = {.entry = {.count = 1, .reusable = false}}, SHIFT(307),
-  [728] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
-  [730] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
-  [732] = {.entry = {.count = 1, .reusable = true}}, SHIFT(496),
-  [734] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
-  [736] = {.entry = {.count = 1, .reusable = false}}, SHIFT(315),
-  [738] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [740] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
-  [742] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
-  [744] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
-  [746] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
-  [748] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
-  [750] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [752] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
-  [754] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
-  [756] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
-  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
-  [762] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
-  [764] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
-  [766] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
-  [768] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
-  [770] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [772] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
-  [774] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 3),
-  [776] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 3),
-  [778] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [780] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
-  [782] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
-  [784] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(104),
-  [787] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
-  [789] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(268),
-  [792] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(274),
-  [795] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 3),
-  [797] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 3),
-  [799] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
-  [801] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
-  [803] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
-  [805] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
-  [807] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 5, 0, 1),
-  [809] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 5, 0, 1),
-  [811] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 40),
-  [813] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 40),
-  [815] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [817] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
-  [819] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 41),
-  [821] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 41),
-  [823] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [825] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
-  [827] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 40),
-  [829] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 40),
-  [831] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 11, 0, 41),
-  [833] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 11, 0, 41),
-  [835] = {.entry = {.count = 1, .reusable = false}}, SHIFT(123),
-  [837] = {.entry = {.count = 1, .reusable = false}}, SHIFT(226),
-  [839] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(123),
-  [842] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(226),
-  [845] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
-  [847] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
-  [849] = {.entry = {.count = 1, .reusable = false}}, SHIFT(588),
-  [851] = {.entry = {.count = 1, .reusable = true}}, SHIFT(441),
-  [853] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 6),
-  [855] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 6),
-  [857] = {.entry = {.count = 1, .reusable = true}}, SHIFT(282),
-  [859] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
-  [861] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
-  [863] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [865] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
-  [867] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [869] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
-  [871] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [873] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
-  [875] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [877] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
-  [879] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [881] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
-  [883] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
-  [885] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
-  [887] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 1),
-  [889] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 1),
-  [891] = {.entry = {.count = 1, .reusable = true}}, SHIFT(478),
-  [893] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
-  [895] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
-  [897] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 6),
-  [899] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 6),
-  [901] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [903] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 24),
-  [905] = {.entry = {.count = 1, .reusable = true}}, SHIFT(106),
-  [907] = {.entry = {.count = 1, .reusable = true}}, SHIFT(28),
-  [909] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
-  [911] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
-  [913] = {.entry = {.count = 1, .reusable = true}}, SHIFT(249),
-  [915] = {.entry = {.count = 1, .reusable = true}}, SHIFT(251),
-  [917] = {.entry = {.count = 1, .reusable = true}}, SHIFT(123),
-  [919] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
-  [921] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [923] = {.entry = {.count = 1, .reusable = true}}, SHIFT(289),
-  [925] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
-  [927] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
-  [929] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
-  [931] = {.entry = {.count = 1, .reusable = false}}, SHIFT(169),
-  [933] = {.entry = {.count = 1, .reusable = true}}, SHIFT(250),
-  [935] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [937] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 39),
-  [939] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [941] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [943] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
-  [945] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
-  [947] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
-  [949] = {.entry = {.count = 1, .reusable = false}}, SHIFT(407),
-  [951] = {.entry = {.count = 1, .reusable = true}}, SHIFT(407),
-  [953] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [955] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [957] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [959] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [961] = {.entry = {.count = 1, .reusable = false}}, SHIFT(419),
-  [963] = {.entry = {.count = 1, .reusable = false}}, SHIFT(267),
-  [965] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
-  [967] = {.entry = {.count = 1, .reusable = false}}, SHIFT(504),
-  [969] = {.entry = {.count = 1, .reusable = false}}, SHIFT(424),
-  [971] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(267),
-  [974] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
-  [976] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(553),
-  [979] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(462),
-  [982] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(585),
-  [985] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
-  [987] = {.entry = {.count = 1, .reusable = false}}, SHIFT(553),
-  [989] = {.entry = {.count = 1, .reusable = false}}, SHIFT(462),
-  [991] = {.entry = {.count = 1, .reusable = false}}, SHIFT(585),
-  [993] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
-  [995] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
-  [997] = {.entry = {.count = 1, .reusable = true}}, SHIFT(115),
-  [999] = {.entry = {.count = 1, .reusable = false}}, SHIFT(83),
-  [1001] = {.entry = {.count = 1, .reusable = true}}, SHIFT(76),
-  [1003] = {.entry = {.count = 1, .reusable = false}}, SHIFT(76),
-  [1005] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
-  [1007] = {.entry = {.count = 1, .reusable = true}}, SHIFT(127),
-  [1009] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [1011] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 4),
-  [1013] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
-  [1015] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(552),
-  [1018] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(504),
-  [1021] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
-  [1023] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
-  [1025] = {.entry = {.count = 1, .reusable = false}}, SHIFT(294),
-  [1027] = {.entry = {.count = 1, .reusable = true}}, SHIFT(295),
-  [1029] = {.entry = {.count = 1, .reusable = false}}, SHIFT(295),
-  [1031] = {.entry = {.count = 1, .reusable = true}}, SHIFT(165),
-  [1033] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
-  [1035] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
-  [1037] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [1039] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
-  [1041] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [1043] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
-  [1045] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
-  [1047] = {.entry = {.count = 1, .reusable = true}}, SHIFT(130),
-  [1049] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [1051] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
-  [1053] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [1055] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
-  [1057] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [1059] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 5),
-  [1061] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [1063] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
-  [1065] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
-  [1067] = {.entry = {.count = 1, .reusable = true}}, SHIFT(463),
-  [1069] = {.entry = {.count = 1, .reusable = true}}, SHIFT(422),
-  [1071] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
-  [1073] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 37),
-  [1075] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 37),
-  [1077] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
-  [1079] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
-  [1081] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
-  [1083] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
-  [1085] = {.entry = {.count = 1, .reusable = false}}, SHIFT(245),
+  [142] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [144] = {.entry = {.count = 1, .reusable = true}}, SHIFT(346),
+  [146] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
+  [150] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
+  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
+  [154] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
+  [156] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
+  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [160] = {.entry = {.count = 1, .reusable = false}}, SHIFT(65),
+  [162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
+  [164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [166] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [168] = {.entry = {.count = 1, .reusable = false}}, SHIFT(145),
+  [170] = {.entry = {.count = 1, .reusable = false}}, SHIFT(67),
+  [172] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
+  [174] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
+  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 38),
+  [178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(493),
+  [180] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 38),
+  [182] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [184] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(346),
+  [187] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [189] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [191] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(493),
+  [194] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [196] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
+  [198] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [200] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [202] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(67),
+  [205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
+  [207] = {.entry = {.count = 1, .reusable = true}}, SHIFT(423),
+  [209] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
+  [211] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
+  [213] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 3, 0, 0),
+  [215] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 3, 0, 0),
+  [217] = {.entry = {.count = 1, .reusable = false}}, SHIFT(138),
+  [219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [221] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [223] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
+  [225] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
+  [227] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
+  [229] = {.entry = {.count = 1, .reusable = true}}, SHIFT(580),
+  [231] = {.entry = {.count = 1, .reusable = true}}, SHIFT(315),
+  [233] = {.entry = {.count = 1, .reusable = false}}, SHIFT(540),
+  [235] = {.entry = {.count = 1, .reusable = true}}, SHIFT(543),
+  [237] = {.entry = {.count = 1, .reusable = true}}, SHIFT(549),
+  [239] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
+  [241] = {.entry = {.count = 1, .reusable = true}}, SHIFT(577),
+  [243] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
+  [245] = {.entry = {.count = 1, .reusable = true}}, SHIFT(532),
+  [247] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
+  [249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(464),
+  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
+  [253] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
+  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40),
+  [257] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(315),
+  [260] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(540),
+  [263] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(543),
+  [266] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(549),
+  [269] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(319),
+  [272] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(577),
+  [275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(486),
+  [278] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(532),
+  [281] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(462),
+  [284] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(464),
+  [287] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
+  [289] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
+  [291] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
+  [293] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
+  [295] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
+  [297] = {.entry = {.count = 1, .reusable = false}}, SHIFT(157),
+  [299] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
+  [301] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(44),
+  [304] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(45),
+  [307] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(46),
+  [310] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
+  [313] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
+  [316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(261),
+  [318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(283),
+  [320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(284),
+  [322] = {.entry = {.count = 1, .reusable = true}}, SHIFT(270),
+  [324] = {.entry = {.count = 1, .reusable = true}}, SHIFT(573),
+  [326] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
+  [328] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
+  [330] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
+  [332] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
+  [334] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 1, 0, 3),
+  [336] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 1, 0, 3),
+  [338] = {.entry = {.count = 1, .reusable = false}}, SHIFT(249),
+  [340] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
+  [342] = {.entry = {.count = 1, .reusable = true}}, SHIFT(489),
+  [344] = {.entry = {.count = 1, .reusable = true}}, SHIFT(490),
+  [346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
+  [348] = {.entry = {.count = 1, .reusable = true}}, SHIFT(529),
+  [350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [352] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(559),
+  [356] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 35),
+  [358] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 35),
+  [360] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 23),
+  [362] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 23),
+  [364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
+  [366] = {.entry = {.count = 1, .reusable = false}}, SHIFT(500),
+  [368] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 33),
+  [370] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 33),
+  [372] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
+  [374] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 24),
+  [376] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 3, 0, 24),
+  [378] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_string, 1, 0, 0),
+  [380] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_string, 1, 0, 0),
+  [382] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 1),
+  [384] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 1),
+  [386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
+  [388] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
+  [390] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
+  [392] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
+  [394] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
+  [396] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 2, 0, 3),
+  [398] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 2, 0, 3),
+  [400] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
+  [402] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 23),
+  [404] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 23),
+  [406] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
+  [408] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 3),
+  [410] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 3),
+  [412] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
+  [414] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 33),
+  [416] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 33),
+  [418] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
+  [420] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
+  [422] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
+  [424] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
+  [426] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
+  [428] = {.entry = {.count = 1, .reusable = true}}, SHIFT(148),
+  [430] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 55),
+  [432] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 55),
+  [434] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [436] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [438] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(511),
+  [441] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(500),
+  [444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 37),
+  [446] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 37),
+  [448] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [450] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [452] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
+  [454] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
+  [456] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
+  [458] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
+  [460] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [462] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [464] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [466] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [468] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(576),
+  [471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 3),
+  [473] = {.entry = {.count = 1, .reusable = false}}, SHIFT(6),
+  [475] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 3),
+  [477] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 23),
+  [479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
+  [481] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
+  [483] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 23),
+  [485] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [487] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [489] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(499),
+  [492] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
+  [494] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
+  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
+  [498] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
+  [500] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
+  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(525),
+  [504] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 33),
+  [506] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
+  [508] = {.entry = {.count = 1, .reusable = false}}, SHIFT(13),
+  [510] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 33),
+  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(223),
+  [514] = {.entry = {.count = 1, .reusable = false}}, SHIFT(113),
+  [516] = {.entry = {.count = 1, .reusable = false}}, SHIFT(30),
+  [518] = {.entry = {.count = 1, .reusable = false}}, SHIFT(365),
+  [520] = {.entry = {.count = 1, .reusable = false}}, SHIFT(263),
+  [522] = {.entry = {.count = 1, .reusable = false}}, SHIFT(281),
+  [524] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [526] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [528] = {.entry = {.count = 1, .reusable = true}}, SHIFT(576),
+  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [532] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [534] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [536] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [538] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [540] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [542] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
+  [544] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
+  [546] = {.entry = {.count = 1, .reusable = false}}, SHIFT(268),
+  [548] = {.entry = {.count = 1, .reusable = false}}, SHIFT(367),
+  [550] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [552] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [554] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
+  [556] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
+  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [562] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [564] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [566] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [568] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [570] = {.entry = {.count = 1, .reusable = true}}, SHIFT(499),
+  [572] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [574] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(17),
+  [577] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [579] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
+  [581] = {.entry = {.count = 1, .reusable = false}}, SHIFT(4),
+  [583] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
+  [585] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 23),
+  [587] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
+  [589] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 23),
+  [591] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [593] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [595] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [597] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [599] = {.entry = {.count = 1, .reusable = false}}, SHIFT(97),
+  [601] = {.entry = {.count = 1, .reusable = false}}, SHIFT(381),
+  [603] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
+  [605] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
+  [607] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
+  [609] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
+  [611] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 3),
+  [613] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
+  [615] = {.entry = {.count = 1, .reusable = false}}, SHIFT(5),
+  [617] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 3),
+  [619] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
+  [621] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
+  [623] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
+  [625] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
+  [627] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
+  [629] = {.entry = {.count = 1, .reusable = false}}, SHIFT(7),
+  [631] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
+  [633] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 33),
+  [635] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
+  [637] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 33),
+  [639] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [641] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [643] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [645] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [647] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(468),
+  [650] = {.entry = {.count = 1, .reusable = false}}, SHIFT(239),
+  [652] = {.entry = {.count = 1, .reusable = false}}, SHIFT(385),
+  [654] = {.entry = {.count = 1, .reusable = false}}, SHIFT(285),
+  [656] = {.entry = {.count = 1, .reusable = false}}, SHIFT(389),
+  [658] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [660] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [662] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(525),
+  [665] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [667] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [669] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
+  [671] = {.entry = {.count = 1, .reusable = false}}, SHIFT(308),
+  [673] = {.entry = {.count = 1, .reusable = false}}, SHIFT(24),
+  [675] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
+  [677] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
+  [679] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [681] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [683] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
+  [685] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
+  [687] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(533),
+  [690] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(547),
+  [693] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(568),
+  [696] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(570),
+  [699] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(571),
+  [702] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(574),
+  [705] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
+  [707] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(480),
+  [710] = {.entry = {.count = 1, .reusable = false}}, SHIFT(533),
+  [712] = {.entry = {.count = 1, .reusable = false}}, SHIFT(547),
+  [714] = {.entry = {.count = 1, .reusable = false}}, SHIFT(568),
+  [716] = {.entry = {.count = 1, .reusable = false}}, SHIFT(570),
+  [718] = {.entry = {.count = 1, .reusable = false}}, SHIFT(571),
+  [720] = {.entry = {.count = 1, .reusable = false}}, SHIFT(574),
+  [722] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
+  [724] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
+  [726] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
+  [728] = {.entry = {.count = 1, .reusable = true}}, SHIFT(459),
+  [730] = {.entry = {.count = 1, .reusable = false}}, SHIFT(587),
+  [732] = {.entry = {.count = 1, .reusable = false}}, SHIFT(450),
+  [734] = {.entry = {.count = 1, .reusable = false}}, SHIFT(433),
+  [736] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
+  [738] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
+  [740] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 24),
+  [742] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 24),
+  [744] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [746] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [748] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
+  [750] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
+  [752] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 24),
+  [754] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 24),
+  [756] = {.entry = {.count = 1, .reusable = false}}, SHIFT(274),
+  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [762] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [764] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [766] = {.entry = {.count = 1, .reusable = false}}, SHIFT(75),
+  [768] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
+  [770] = {.entry = {.count = 1, .reusable = false}}, SHIFT(240),
+  [772] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [774] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [776] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
+  [778] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
+  [780] = {.entry = {.count = 1, .reusable = true}}, SHIFT(504),
+  [782] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
+  [784] = {.entry = {.count = 1, .reusable = false}}, SHIFT(317),
+  [786] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [788] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [790] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [792] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [794] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [796] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [798] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
+  [800] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
+  [802] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [804] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [806] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [808] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [810] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [812] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [814] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [816] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(113),
+  [819] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [821] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
+  [824] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(281),
+  [827] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 4),
+  [829] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 4),
+  [831] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
+  [833] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
+  [835] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
+  [837] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
+  [839] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [841] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [843] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [845] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [847] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 4),
+  [849] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 4),
+  [851] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 3),
+  [853] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 3),
+  [855] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 33),
+  [857] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 33),
+  [859] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [861] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [863] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [865] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [867] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [869] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [871] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 23),
+  [873] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 23),
+  [875] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 11, 0, 33),
+  [877] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 11, 0, 33),
+  [879] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [881] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [883] = {.entry = {.count = 1, .reusable = false}}, SHIFT(132),
+  [885] = {.entry = {.count = 1, .reusable = false}}, SHIFT(234),
+  [887] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(132),
+  [890] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(234),
+  [893] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [895] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [897] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 30),
+  [899] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 30),
+  [901] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
+  [903] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
+  [905] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
+  [907] = {.entry = {.count = 1, .reusable = true}}, SHIFT(278),
+  [909] = {.entry = {.count = 1, .reusable = false}}, SHIFT(586),
+  [911] = {.entry = {.count = 1, .reusable = true}}, SHIFT(437),
+  [913] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 1),
+  [915] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 1),
+  [917] = {.entry = {.count = 1, .reusable = true}}, SHIFT(578),
+  [919] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 5, 0, 1),
+  [921] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 5, 0, 1),
+  [923] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
+  [925] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
+  [927] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
+  [929] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
+  [931] = {.entry = {.count = 1, .reusable = true}}, SHIFT(477),
+  [933] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
+  [935] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
+  [937] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [939] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [941] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 3),
+  [943] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 3),
+  [945] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [947] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [949] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 23),
+  [951] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 23),
+  [953] = {.entry = {.count = 1, .reusable = true}}, SHIFT(227),
+  [955] = {.entry = {.count = 1, .reusable = true}}, SHIFT(520),
+  [957] = {.entry = {.count = 1, .reusable = true}}, SHIFT(242),
+  [959] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
+  [961] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
+  [963] = {.entry = {.count = 1, .reusable = true}}, SHIFT(234),
+  [965] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [967] = {.entry = {.count = 1, .reusable = true}}, SHIFT(296),
+  [969] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [971] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [973] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [975] = {.entry = {.count = 1, .reusable = false}}, SHIFT(176),
+  [977] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
+  [979] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
+  [981] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
+  [983] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [985] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [987] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [989] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [991] = {.entry = {.count = 1, .reusable = false}}, SHIFT(417),
+  [993] = {.entry = {.count = 1, .reusable = false}}, SHIFT(266),
+  [995] = {.entry = {.count = 1, .reusable = false}}, SHIFT(424),
+  [997] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [999] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [1001] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(266),
+  [1004] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [1006] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [1008] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [1010] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [1012] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
+  [1014] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(475),
+  [1017] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(463),
+  [1020] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(583),
+  [1023] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [1025] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [1027] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
+  [1029] = {.entry = {.count = 1, .reusable = false}}, SHIFT(80),
+  [1031] = {.entry = {.count = 1, .reusable = true}}, SHIFT(81),
+  [1033] = {.entry = {.count = 1, .reusable = false}}, SHIFT(81),
+  [1035] = {.entry = {.count = 1, .reusable = true}}, SHIFT(133),
+  [1037] = {.entry = {.count = 1, .reusable = false}}, SHIFT(293),
+  [1039] = {.entry = {.count = 1, .reusable = true}}, SHIFT(294),
+  [1041] = {.entry = {.count = 1, .reusable = false}}, SHIFT(294),
+  [1043] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
+  [1045] = {.entry = {.count = 1, .reusable = false}}, SHIFT(475),
+  [1047] = {.entry = {.count = 1, .reusable = false}}, SHIFT(463),
+  [1049] = {.entry = {.count = 1, .reusable = false}}, SHIFT(583),
+  [1051] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [1053] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [1055] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 41),
+  [1057] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 41),
+  [1059] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
+  [1061] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
+  [1063] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
+  [1065] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
+  [1067] = {.entry = {.count = 1, .reusable = false}}, SHIFT(405),
+  [1069] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
+  [1071] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [1073] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [1075] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 5),
+  [1077] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 5),
+  [1079] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
+  [1081] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
+  [1083] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [1085] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
   [1087] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__nested_item, 1, 0, 0),
   [1089] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__nested_item, 1, 0, 0),
-  [1091] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
-  [1093] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
-  [1095] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
-  [1097] = {.entry = {.count = 1, .reusable = false}}, SHIFT(554),
-  [1099] = {.entry = {.count = 1, .reusable = false}}, SHIFT(527),
-  [1101] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
-  [1103] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
-  [1105] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_item, 1, 0, 0),
-  [1107] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_item, 1, 0, 0),
-  [1109] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [1111] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 4),
-  [1113] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(479),
-  [1116] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
-  [1118] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
-  [1120] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
-  [1122] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
-  [1124] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
-  [1126] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
-  [1128] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
-  [1130] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [1132] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [1134] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
-  [1136] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
-  [1138] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [1140] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
-  [1142] = {.entry = {.count = 1, .reusable = true}}, SHIFT(447),
-  [1144] = {.entry = {.count = 1, .reusable = true}}, SHIFT(417),
-  [1146] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
-  [1148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
-  [1150] = {.entry = {.count = 1, .reusable = true}}, SHIFT(304),
-  [1152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
-  [1154] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
-  [1156] = {.entry = {.count = 1, .reusable = true}}, SHIFT(273),
-  [1158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
-  [1160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(239),
-  [1162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
-  [1164] = {.entry = {.count = 1, .reusable = true}}, SHIFT(355),
-  [1166] = {.entry = {.count = 1, .reusable = true}}, SHIFT(541),
-  [1168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
-  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(395),
-  [1172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
-  [1174] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1176] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 30),
-  [1178] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [1180] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
-  [1182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
-  [1184] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
-  [1186] = {.entry = {.count = 1, .reusable = true}}, SHIFT(474),
-  [1188] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
-  [1190] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(474),
-  [1193] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
-  [1195] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
-  [1197] = {.entry = {.count = 1, .reusable = true}}, SHIFT(580),
-  [1199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(296),
-  [1201] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
-  [1203] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(272),
-  [1206] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
-  [1208] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
-  [1210] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(231),
-  [1213] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
-  [1215] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(305),
-  [1218] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
-  [1220] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 32),
-  [1222] = {.entry = {.count = 1, .reusable = false}}, SHIFT(11),
-  [1224] = {.entry = {.count = 1, .reusable = false}}, SHIFT(12),
-  [1226] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 6),
-  [1228] = {.entry = {.count = 1, .reusable = true}}, SHIFT(536),
-  [1230] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
-  [1232] = {.entry = {.count = 1, .reusable = true}}, SHIFT(452),
-  [1234] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
-  [1236] = {.entry = {.count = 1, .reusable = false}}, SHIFT(43),
-  [1238] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(216),
-  [1241] = {.entry = {.count = 1, .reusable = true}}, SHIFT(465),
-  [1243] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
-  [1245] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
-  [1247] = {.entry = {.count = 1, .reusable = true}}, SHIFT(78),
-  [1249] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
-  [1251] = {.entry = {.count = 1, .reusable = true}}, SHIFT(272),
-  [1253] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(161),
-  [1256] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
-  [1258] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
-  [1260] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(430),
-  [1263] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
-  [1265] = {.entry = {.count = 1, .reusable = true}}, SHIFT(400),
-  [1267] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
-  [1269] = {.entry = {.count = 1, .reusable = true}}, SHIFT(515),
-  [1271] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
-  [1273] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
-  [1275] = {.entry = {.count = 1, .reusable = false}}, SHIFT(507),
-  [1277] = {.entry = {.count = 1, .reusable = false}}, SHIFT(442),
-  [1279] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0), SHIFT_REPEAT(580),
-  [1282] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0),
-  [1284] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(465),
-  [1287] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
-  [1289] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(414),
-  [1292] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
-  [1294] = {.entry = {.count = 1, .reusable = true}}, SHIFT(81),
-  [1296] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
-  [1298] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
-  [1300] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
-  [1302] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(189),
-  [1305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
-  [1307] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
-  [1309] = {.entry = {.count = 1, .reusable = true}}, SHIFT(292),
-  [1311] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(209),
-  [1314] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
-  [1316] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 32),
-  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(88),
-  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(381),
-  [1322] = {.entry = {.count = 1, .reusable = false}}, SHIFT(450),
-  [1324] = {.entry = {.count = 1, .reusable = false}}, SHIFT(453),
-  [1326] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(17),
-  [1329] = {.entry = {.count = 1, .reusable = true}}, SHIFT(573),
-  [1331] = {.entry = {.count = 1, .reusable = true}}, SHIFT(305),
-  [1333] = {.entry = {.count = 1, .reusable = true}}, SHIFT(408),
-  [1335] = {.entry = {.count = 1, .reusable = true}}, SHIFT(415),
-  [1337] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
-  [1339] = {.entry = {.count = 1, .reusable = true}}, SHIFT(287),
-  [1341] = {.entry = {.count = 1, .reusable = false}}, SHIFT(296),
-  [1343] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
-  [1345] = {.entry = {.count = 1, .reusable = true}}, SHIFT(590),
-  [1347] = {.entry = {.count = 1, .reusable = true}}, SHIFT(234),
-  [1349] = {.entry = {.count = 1, .reusable = true}}, SHIFT(526),
-  [1351] = {.entry = {.count = 1, .reusable = true}}, SHIFT(528),
-  [1353] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
-  [1355] = {.entry = {.count = 1, .reusable = true}}, SHIFT(283),
-  [1357] = {.entry = {.count = 1, .reusable = true}}, SHIFT(223),
-  [1359] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
-  [1361] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
-  [1363] = {.entry = {.count = 1, .reusable = false}}, SHIFT(9),
-  [1365] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
-  [1367] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
-  [1369] = {.entry = {.count = 1, .reusable = false}}, SHIFT(426),
-  [1371] = {.entry = {.count = 1, .reusable = false}}, SHIFT(428),
-  [1373] = {.entry = {.count = 1, .reusable = false}}, SHIFT(563),
-  [1375] = {.entry = {.count = 1, .reusable = false}}, SHIFT(459),
-  [1377] = {.entry = {.count = 1, .reusable = true}}, SHIFT(544),
-  [1379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
-  [1381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(499),
-  [1383] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
-  [1385] = {.entry = {.count = 1, .reusable = true}}, SHIFT(275),
-  [1387] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
-  [1389] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
-  [1391] = {.entry = {.count = 1, .reusable = true}}, SHIFT(277),
-  [1393] = {.entry = {.count = 1, .reusable = false}}, SHIFT(277),
-  [1395] = {.entry = {.count = 1, .reusable = true}}, SHIFT(431),
-  [1397] = {.entry = {.count = 1, .reusable = true}}, SHIFT(480),
-  [1399] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
-  [1401] = {.entry = {.count = 1, .reusable = true}}, SHIFT(433),
-  [1403] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
-  [1405] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 32),
-  [1407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
-  [1409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(87),
-  [1411] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
-  [1413] = {.entry = {.count = 1, .reusable = false}}, SHIFT(75),
-  [1415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
-  [1417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(237),
-  [1419] = {.entry = {.count = 1, .reusable = false}}, SHIFT(237),
-  [1421] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
-  [1423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
-  [1425] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 23),
-  [1427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(134),
-  [1429] = {.entry = {.count = 1, .reusable = true}}, SHIFT(372),
-  [1431] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
-  [1433] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 4),
-  [1435] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
-  [1437] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
-  [1439] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
-  [1441] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
-  [1443] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
-  [1445] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
-  [1447] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
-  [1449] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 4),
-  [1451] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
-  [1453] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 23),
-  [1455] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
-  [1457] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
-  [1459] = {.entry = {.count = 1, .reusable = true}}, SHIFT(461),
-  [1461] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
-  [1463] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
-  [1465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
-  [1467] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
-  [1469] = {.entry = {.count = 1, .reusable = true}}, SHIFT(146),
-  [1471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
-  [1473] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 6),
-  [1475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
-  [1477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(335),
-  [1479] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
-  [1481] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
-  [1483] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
-  [1485] = {.entry = {.count = 1, .reusable = true}}, SHIFT(280),
-  [1487] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
-  [1489] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
-  [1491] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
-  [1493] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
-  [1495] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
-  [1497] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
-  [1499] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1501] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
-  [1503] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
-  [1505] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
-  [1507] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
-  [1509] = {.entry = {.count = 1, .reusable = true}}, SHIFT(271),
-  [1511] = {.entry = {.count = 1, .reusable = true}}, SHIFT(489),
-  [1513] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
-  [1515] = {.entry = {.count = 1, .reusable = true}}, SHIFT(263),
-  [1517] = {.entry = {.count = 1, .reusable = true}}, SHIFT(564),
-  [1519] = {.entry = {.count = 1, .reusable = true}}, SHIFT(413),
-  [1521] = {.entry = {.count = 1, .reusable = true}}, SHIFT(248),
-  [1523] = {.entry = {.count = 1, .reusable = true}}, SHIFT(458),
-  [1525] = {.entry = {.count = 1, .reusable = true}}, SHIFT(212),
-  [1527] = {.entry = {.count = 1, .reusable = true}}, SHIFT(550),
-  [1529] = {.entry = {.count = 1, .reusable = true}}, SHIFT(520),
-  [1531] = {.entry = {.count = 1, .reusable = true}}, SHIFT(558),
-  [1533] = {.entry = {.count = 1, .reusable = true}}, SHIFT(522),
-  [1535] = {.entry = {.count = 1, .reusable = true}}, SHIFT(222),
-  [1537] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
-  [1539] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
-  [1541] = {.entry = {.count = 1, .reusable = true}}, SHIFT(297),
-  [1543] = {.entry = {.count = 1, .reusable = true}}, SHIFT(534),
-  [1545] = {.entry = {.count = 1, .reusable = true}}, SHIFT(529),
-  [1547] = {.entry = {.count = 1, .reusable = true}}, SHIFT(559),
-  [1549] = {.entry = {.count = 1, .reusable = true}}, SHIFT(560),
-  [1551] = {.entry = {.count = 1, .reusable = true}}, SHIFT(562),
-  [1553] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
-  [1555] = {.entry = {.count = 1, .reusable = true}}, SHIFT(207),
-  [1557] = {.entry = {.count = 1, .reusable = true}}, SHIFT(396),
-  [1559] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
-  [1561] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
-  [1563] = {.entry = {.count = 1, .reusable = true}}, SHIFT(228),
-  [1565] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
-  [1567] = {.entry = {.count = 1, .reusable = true}}, SHIFT(313),
-  [1569] = {.entry = {.count = 1, .reusable = true}}, SHIFT(345),
-  [1571] = {.entry = {.count = 1, .reusable = true}}, SHIFT(336),
-  [1573] = {.entry = {.count = 1, .reusable = true}}, SHIFT(266),
-  [1575] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
-  [1577] = {.entry = {.count = 1, .reusable = true}}, SHIFT(565),
-  [1579] = {.entry = {.count = 1, .reusable = true}}, SHIFT(293),
-  [1581] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
-  [1583] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
-  [1585] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
-  [1587] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
-  [1589] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
-  [1591] = {.entry = {.count = 1, .reusable = true}}, SHIFT(569),
-  [1593] = {.entry = {.count = 1, .reusable = true}}, SHIFT(306),
-  [1595] = {.entry = {.count = 1, .reusable = true}}, SHIFT(571),
-  [1597] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
-  [1599] = {.entry = {.count = 1, .reusable = true}}, SHIFT(551),
+  [1091] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
+  [1093] = {.entry = {.count = 1, .reusable = true}}, SHIFT(585),
+  [1095] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
+  [1097] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1099] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1101] = {.entry = {.count = 1, .reusable = false}}, SHIFT(250),
+  [1103] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
+  [1105] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
+  [1107] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
+  [1109] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
+  [1111] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
+  [1113] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
+  [1115] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1117] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1119] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
+  [1121] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(473),
+  [1124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
+  [1126] = {.entry = {.count = 1, .reusable = true}}, SHIFT(416),
+  [1128] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
+  [1130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
+  [1132] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [1134] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [1136] = {.entry = {.count = 1, .reusable = false}}, SHIFT(461),
+  [1138] = {.entry = {.count = 1, .reusable = false}}, SHIFT(588),
+  [1140] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 5),
+  [1142] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 5),
+  [1144] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1146] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1148] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 6),
+  [1150] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 6),
+  [1152] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 39),
+  [1154] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 39),
+  [1156] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
+  [1158] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
+  [1160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
+  [1162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
+  [1164] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
+  [1166] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
+  [1168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
+  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
+  [1172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(302),
+  [1174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(400),
+  [1176] = {.entry = {.count = 1, .reusable = true}}, SHIFT(86),
+  [1178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
+  [1180] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
+  [1182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(269),
+  [1184] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
+  [1186] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
+  [1188] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(484),
+  [1191] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1193] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
+  [1197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1199] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1201] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 32),
+  [1203] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 32),
+  [1205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
+  [1207] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
+  [1209] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
+  [1211] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
+  [1213] = {.entry = {.count = 1, .reusable = true}}, SHIFT(542),
+  [1215] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
+  [1217] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
+  [1219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
+  [1221] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(279),
+  [1224] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
+  [1226] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
+  [1228] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(257),
+  [1231] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
+  [1233] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(307),
+  [1236] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
+  [1238] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 34),
+  [1240] = {.entry = {.count = 1, .reusable = false}}, SHIFT(11),
+  [1242] = {.entry = {.count = 1, .reusable = false}}, SHIFT(12),
+  [1244] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 3),
+  [1246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(536),
+  [1248] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
+  [1250] = {.entry = {.count = 1, .reusable = true}}, SHIFT(449),
+  [1252] = {.entry = {.count = 1, .reusable = true}}, SHIFT(566),
+  [1254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
+  [1256] = {.entry = {.count = 1, .reusable = false}}, SHIFT(40),
+  [1258] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(223),
+  [1261] = {.entry = {.count = 1, .reusable = true}}, SHIFT(497),
+  [1263] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
+  [1265] = {.entry = {.count = 1, .reusable = true}}, SHIFT(411),
+  [1267] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
+  [1269] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
+  [1271] = {.entry = {.count = 1, .reusable = true}}, SHIFT(279),
+  [1273] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
+  [1275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(181),
+  [1278] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
+  [1280] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(427),
+  [1283] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
+  [1285] = {.entry = {.count = 1, .reusable = false}}, SHIFT(9),
+  [1287] = {.entry = {.count = 1, .reusable = true}}, SHIFT(257),
+  [1289] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
+  [1291] = {.entry = {.count = 1, .reusable = true}}, SHIFT(397),
+  [1293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
+  [1295] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
+  [1297] = {.entry = {.count = 1, .reusable = false}}, SHIFT(503),
+  [1299] = {.entry = {.count = 1, .reusable = false}}, SHIFT(438),
+  [1301] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0), SHIFT_REPEAT(566),
+  [1304] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0),
+  [1306] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(497),
+  [1309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
+  [1311] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(411),
+  [1314] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
+  [1316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(92),
+  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
+  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(524),
+  [1322] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(204),
+  [1325] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
+  [1327] = {.entry = {.count = 1, .reusable = true}}, SHIFT(96),
+  [1329] = {.entry = {.count = 1, .reusable = true}}, SHIFT(304),
+  [1331] = {.entry = {.count = 1, .reusable = true}}, SHIFT(572),
+  [1333] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(219),
+  [1336] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
+  [1338] = {.entry = {.count = 1, .reusable = false}}, SHIFT(458),
+  [1340] = {.entry = {.count = 1, .reusable = false}}, SHIFT(457),
+  [1342] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 34),
+  [1344] = {.entry = {.count = 1, .reusable = true}}, SHIFT(90),
+  [1346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
+  [1348] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(16),
+  [1351] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
+  [1353] = {.entry = {.count = 1, .reusable = true}}, SHIFT(428),
+  [1355] = {.entry = {.count = 1, .reusable = true}}, SHIFT(412),
+  [1357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
+  [1359] = {.entry = {.count = 1, .reusable = true}}, SHIFT(288),
+  [1361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(441),
+  [1363] = {.entry = {.count = 1, .reusable = false}}, SHIFT(291),
+  [1365] = {.entry = {.count = 1, .reusable = true}}, SHIFT(514),
+  [1367] = {.entry = {.count = 1, .reusable = true}}, SHIFT(519),
+  [1369] = {.entry = {.count = 1, .reusable = true}}, SHIFT(243),
+  [1371] = {.entry = {.count = 1, .reusable = true}}, SHIFT(280),
+  [1373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
+  [1375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
+  [1377] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
+  [1379] = {.entry = {.count = 1, .reusable = false}}, SHIFT(8),
+  [1381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
+  [1383] = {.entry = {.count = 1, .reusable = false}}, SHIFT(422),
+  [1385] = {.entry = {.count = 1, .reusable = false}}, SHIFT(425),
+  [1387] = {.entry = {.count = 1, .reusable = false}}, SHIFT(553),
+  [1389] = {.entry = {.count = 1, .reusable = false}}, SHIFT(455),
+  [1391] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
+  [1393] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
+  [1395] = {.entry = {.count = 1, .reusable = true}}, SHIFT(561),
+  [1397] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
+  [1399] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
+  [1401] = {.entry = {.count = 1, .reusable = true}}, SHIFT(274),
+  [1403] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
+  [1405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(146),
+  [1407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
+  [1409] = {.entry = {.count = 1, .reusable = false}}, SHIFT(276),
+  [1411] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
+  [1413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
+  [1415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
+  [1417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(431),
+  [1419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
+  [1421] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 34),
+  [1423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(98),
+  [1425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
+  [1427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
+  [1429] = {.entry = {.count = 1, .reusable = false}}, SHIFT(77),
+  [1431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(240),
+  [1433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
+  [1435] = {.entry = {.count = 1, .reusable = false}}, SHIFT(241),
+  [1437] = {.entry = {.count = 1, .reusable = true}}, SHIFT(308),
+  [1439] = {.entry = {.count = 1, .reusable = true}}, SHIFT(291),
+  [1441] = {.entry = {.count = 1, .reusable = true}}, SHIFT(530),
+  [1443] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
+  [1445] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
+  [1447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(371),
+  [1449] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 24),
+  [1451] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
+  [1453] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
+  [1455] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1457] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1459] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
+  [1461] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
+  [1463] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
+  [1465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
+  [1467] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5),
+  [1469] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
+  [1471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 24),
+  [1473] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
+  [1475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(456),
+  [1477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(494),
+  [1479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(74),
+  [1481] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
+  [1483] = {.entry = {.count = 1, .reusable = true}}, SHIFT(275),
+  [1485] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
+  [1487] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
+  [1489] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
+  [1491] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 3),
+  [1493] = {.entry = {.count = 1, .reusable = true}}, SHIFT(85),
+  [1495] = {.entry = {.count = 1, .reusable = true}}, SHIFT(337),
+  [1497] = {.entry = {.count = 1, .reusable = true}}, SHIFT(264),
+  [1499] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
+  [1501] = {.entry = {.count = 1, .reusable = true}}, SHIFT(267),
+  [1503] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
+  [1505] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
+  [1507] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
+  [1509] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1511] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1513] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
+  [1515] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
+  [1517] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
+  [1519] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
+  [1521] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1523] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1525] = {.entry = {.count = 1, .reusable = true}}, SHIFT(272),
+  [1527] = {.entry = {.count = 1, .reusable = true}}, SHIFT(488),
+  [1529] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
+  [1531] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 5),
+  [1533] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
+  [1535] = {.entry = {.count = 1, .reusable = true}}, SHIFT(515),
+  [1537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(510),
+  [1539] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
+  [1541] = {.entry = {.count = 1, .reusable = true}}, SHIFT(554),
+  [1543] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
+  [1545] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
+  [1547] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
+  [1549] = {.entry = {.count = 1, .reusable = true}}, SHIFT(555),
+  [1551] = {.entry = {.count = 1, .reusable = true}}, SHIFT(556),
+  [1553] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
+  [1555] = {.entry = {.count = 1, .reusable = true}}, SHIFT(289),
+  [1557] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
+  [1559] = {.entry = {.count = 1, .reusable = true}}, SHIFT(552),
+  [1561] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
+  [1563] = {.entry = {.count = 1, .reusable = true}}, SHIFT(541),
+  [1565] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
+  [1567] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
+  [1569] = {.entry = {.count = 1, .reusable = true}}, SHIFT(557),
+  [1571] = {.entry = {.count = 1, .reusable = true}}, SHIFT(558),
+  [1573] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
+  [1575] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
+  [1577] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
+  [1579] = {.entry = {.count = 1, .reusable = true}}, SHIFT(326),
+  [1581] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
+  [1583] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
+  [1585] = {.entry = {.count = 1, .reusable = true}}, SHIFT(78),
+  [1587] = {.entry = {.count = 1, .reusable = true}}, SHIFT(314),
+  [1589] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
+  [1591] = {.entry = {.count = 1, .reusable = true}}, SHIFT(271),
+  [1593] = {.entry = {.count = 1, .reusable = true}}, SHIFT(290),
+  [1595] = {.entry = {.count = 1, .reusable = true}}, SHIFT(544),
+  [1597] = {.entry = {.count = 1, .reusable = true}}, SHIFT(562),
+  [1599] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
   [1601] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
-  [1603] = {.entry = {.count = 1, .reusable = true}}, SHIFT(80),
-  [1605] = {.entry = {.count = 1, .reusable = true}}, SHIFT(244),
-  [1607] = {.entry = {.count = 1, .reusable = true}}, SHIFT(575),
-  [1609] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
-  [1611] = {.entry = {.count = 1, .reusable = true}}, SHIFT(546),
-  [1613] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
-  [1615] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
-  [1617] = {.entry = {.count = 1, .reusable = true}}, SHIFT(398),
-  [1619] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
-  [1621] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
-  [1623] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
-  [1625] = {.entry = {.count = 1, .reusable = true}}, SHIFT(213),
-  [1627] = {.entry = {.count = 1, .reusable = true}}, SHIFT(196),
-  [1629] = {.entry = {.count = 1, .reusable = true}}, SHIFT(329),
-  [1631] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
-  [1633] = {.entry = {.count = 1, .reusable = true}}, SHIFT(220),
-  [1635] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
-  [1637] = {.entry = {.count = 1, .reusable = true}}, SHIFT(530),
-  [1639] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
-  [1641] = {.entry = {.count = 1, .reusable = true}}, SHIFT(555),
-  [1643] = {.entry = {.count = 1, .reusable = true}}, SHIFT(557),
-  [1645] = {.entry = {.count = 1, .reusable = true}}, SHIFT(514),
-  [1647] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
-  [1649] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
-  [1651] = {.entry = {.count = 1, .reusable = true}}, SHIFT(298),
-  [1653] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
-  [1655] = {.entry = {.count = 1, .reusable = true}}, SHIFT(94),
-  [1657] = {.entry = {.count = 1, .reusable = true}}, SHIFT(95),
-  [1659] = {.entry = {.count = 1, .reusable = true}}, SHIFT(439),
-  [1661] = {.entry = {.count = 1, .reusable = true}}, SHIFT(360),
-  [1663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(284),
-  [1665] = {.entry = {.count = 1, .reusable = true}}, SHIFT(96),
-  [1667] = {.entry = {.count = 1, .reusable = true}}, SHIFT(97),
-  [1669] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
-  [1671] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
-  [1673] = {.entry = {.count = 1, .reusable = true}}, SHIFT(98),
-  [1675] = {.entry = {.count = 1, .reusable = true}}, SHIFT(533),
-  [1677] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
-  [1679] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
-  [1681] = {.entry = {.count = 1, .reusable = true}}, SHIFT(538),
-  [1683] = {.entry = {.count = 1, .reusable = true}}, SHIFT(100),
-  [1685] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
-  [1687] = {.entry = {.count = 1, .reusable = true}}, SHIFT(543),
-  [1689] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
-  [1691] = {.entry = {.count = 1, .reusable = true}}, SHIFT(456),
-  [1693] = {.entry = {.count = 1, .reusable = false}}, SHIFT(105),
-  [1695] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
-  [1697] = {.entry = {.count = 1, .reusable = true}}, SHIFT(211),
-  [1699] = {.entry = {.count = 1, .reusable = true}}, SHIFT(286),
-  [1701] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
-  [1703] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
+  [1603] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
+  [1605] = {.entry = {.count = 1, .reusable = true}}, SHIFT(564),
+  [1607] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
+  [1609] = {.entry = {.count = 1, .reusable = true}}, SHIFT(305),
+  [1611] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
+  [1613] = {.entry = {.count = 1, .reusable = true}}, SHIFT(567),
+  [1615] = {.entry = {.count = 1, .reusable = true}}, SHIFT(565),
+  [1617] = {.entry = {.count = 1, .reusable = true}}, SHIFT(569),
+  [1619] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
+  [1621] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
+  [1623] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
+  [1625] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
+  [1627] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
+  [1629] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
+  [1631] = {.entry = {.count = 1, .reusable = true}}, SHIFT(516),
+  [1633] = {.entry = {.count = 1, .reusable = true}}, SHIFT(526),
+  [1635] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
+  [1637] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
+  [1639] = {.entry = {.count = 1, .reusable = true}}, SHIFT(395),
+  [1641] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
+  [1643] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
+  [1645] = {.entry = {.count = 1, .reusable = true}}, SHIFT(220),
+  [1647] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
+  [1649] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
+  [1651] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
+  [1653] = {.entry = {.count = 1, .reusable = true}}, SHIFT(256),
+  [1655] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
+  [1657] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
+  [1659] = {.entry = {.count = 1, .reusable = true}}, SHIFT(527),
+  [1661] = {.entry = {.count = 1, .reusable = false}}, SHIFT(125),
+  [1663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(491),
+  [1665] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
+  [1667] = {.entry = {.count = 1, .reusable = true}}, SHIFT(539),
+  [1669] = {.entry = {.count = 1, .reusable = true}}, SHIFT(298),
+  [1671] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
+  [1673] = {.entry = {.count = 1, .reusable = true}}, SHIFT(301),
+  [1675] = {.entry = {.count = 1, .reusable = true}}, SHIFT(109),
+  [1677] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
+  [1679] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
+  [1681] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
+  [1683] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
+  [1685] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
+  [1687] = {.entry = {.count = 1, .reusable = true}}, SHIFT(114),
+  [1689] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
+  [1691] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
+  [1693] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
+  [1695] = {.entry = {.count = 1, .reusable = true}}, SHIFT(528),
+  [1697] = {.entry = {.count = 1, .reusable = true}}, SHIFT(117),
+  [1699] = {.entry = {.count = 1, .reusable = true}}, SHIFT(534),
+  [1701] = {.entry = {.count = 1, .reusable = true}}, SHIFT(535),
+  [1703] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
   [1705] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
-  [1707] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
-  [1709] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
-  [1711] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
-  [1713] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
+  [1707] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
+  [1709] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
+  [1711] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
+  [1713] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
+  [1715] = {.entry = {.count = 1, .reusable = true}}, SHIFT(287),
+  [1717] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
+  [1719] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
+  [1721] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
+  [1723] = {.entry = {.count = 1, .reusable = true}}, SHIFT(228),
+  [1725] = {.entry = {.count = 1, .reusable = true}}, SHIFT(229),
+  [1727] = {.entry = {.count = 1, .reusable = true}}, SHIFT(82),
+  [1729] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
 };
 
 #ifdef __cplusplus
