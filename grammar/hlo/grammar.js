@@ -73,7 +73,7 @@ module.exports = grammar({
     _other_number: $ => seq($.key, '=', $.integer),
 
     // The short form without parameters was printed by jaxlib 0.4 and TensorFlow 2.16.
-    // Its end is what a file that is cut lacks.
+    // In a file that is cut it has no end.
     computation: $ => prec.right(seq(
       optional($.entry), field('name', $.name),
       optional(seq(field('parameters', $.parameters), '->', field('result', $._module_shape))),
