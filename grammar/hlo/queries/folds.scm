@@ -1,5 +1,7 @@
 [
-  (operands)
-  (block)
-  (metadata)
+  (computation)
+  (file_names)
+  (function_names)
+  (file_locations)
+  (stack_frames)
 ] @fold

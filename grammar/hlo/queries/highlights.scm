@@ -1,12 +1,33 @@
 (comment) @comment
-(root) @keyword
+[
+  (root)
+  (entry)
+  "HloModule"
+  "FileNames"
+  "FunctionNames"
+  "FileLocations"
+  "StackFrames"
+] @keyword
 (opcode) @function
+; In a module these have no parts.
+(array_shape) @type
+(literal) @constant
+(attribute_value) @constant
 (primitive_type) @type
 (dimension) @number
 (integer) @number
 (name) @variable
 (instruction
   name: (name) @variable.definition)
+(parameter
+  name: (name) @variable.parameter)
+(computation
+  name: (name) @function.definition)
+(attribute
+  value: (attribute_value
+    (name) @function))
+(module_header
+  name: (name) @module)
 (key) @property
 (string) @string
 (word) @constant
@@ -22,10 +43,21 @@
   "D"
 ] @attribute
 
-"metadata" @property
+[
+  "metadata"
+  "file_name_id"
+  "function_name_id"
+  "line"
+  "end_line"
+  "column"
+  "end_column"
+  "file_location_id"
+  "parent_frame_id"
+] @property
 
 [
   "("
+  "b("
   ")"
   "["
   "]"
@@ -40,4 +72,6 @@
   "<="
   "?"
   "*"
+  "#"
+  "->"
 ] @punctuation.delimiter

@@ -4,4 +4,5 @@
   value: (attribute_value
     (block) @injection.content)
   (#eq? @_key "backend_config")
-  (#set! injection.language "json"))
+  (#set! injection.language "json")
+  (#set! injection.include-children))

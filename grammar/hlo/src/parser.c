@@ -6,113 +6,245 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #endif
 
+#ifdef _MSC_VER
+#pragma optimize("", off)
+#elif defined(__clang__)
+#pragma clang optimize off
+#elif defined(__GNUC__)
+#pragma GCC optimize ("O0")
+#endif
+
 #define LANGUAGE_VERSION 15
-#define STATE_COUNT 205
+#define STATE_COUNT 590
 #define LARGE_STATE_COUNT 2
-#define SYMBOL_COUNT 74
+#define SYMBOL_COUNT 166
 #define ALIAS_COUNT 0
-#define TOKEN_COUNT 39
+#define TOKEN_COUNT 77
 #define EXTERNAL_TOKEN_COUNT 0
-#define FIELD_COUNT 21
-#define MAX_ALIAS_SEQUENCE_LENGTH 7
+#define FIELD_COUNT 32
+#define MAX_ALIAS_SEQUENCE_LENGTH 11
 #define MAX_RESERVED_WORD_SET_SIZE 0
-#define PRODUCTION_ID_COUNT 32
+#define PRODUCTION_ID_COUNT 58
 #define SUPERTYPE_COUNT 0
 
 enum ts_symbol_identifiers {
-  anon_sym_EQ = 1,
-  anon_sym_constant = 2,
-  anon_sym_parameter = 3,
-  anon_sym_COMMA = 4,
-  sym_root = 5,
-  anon_sym_LPAREN = 6,
-  anon_sym_RPAREN = 7,
-  anon_sym_LBRACK = 8,
-  anon_sym_RBRACK = 9,
-  anon_sym_LT_EQ = 10,
-  anon_sym_QMARK = 11,
-  anon_sym_b = 12,
-  anon_sym_LPAREN2 = 13,
-  anon_sym_LBRACE = 14,
-  anon_sym_COLON = 15,
-  anon_sym_RBRACE = 16,
-  anon_sym_T = 17,
-  anon_sym_S = 18,
-  anon_sym_E = 19,
-  anon_sym_L = 20,
-  anon_sym_SC = 21,
-  anon_sym_M = 22,
-  anon_sym_P = 23,
-  anon_sym_POUND = 24,
-  anon_sym_STAR = 25,
-  anon_sym_D = 26,
-  sym_level_types = 27,
-  anon_sym_metadata = 28,
-  anon_sym_DQUOTE = 29,
-  sym_primitive_type = 30,
-  sym_name = 31,
-  sym__reference = 32,
-  sym_opcode = 33,
-  sym_key = 34,
-  sym_integer = 35,
-  sym_word = 36,
-  sym_string = 37,
-  sym_comment = 38,
-  sym_source_file = 39,
-  sym_instruction = 40,
-  sym_operands = 41,
-  sym_operand = 42,
-  sym__literal = 43,
-  sym__shape = 44,
-  sym_array_shape = 45,
-  sym_dimensions = 46,
-  sym_dimension = 47,
-  sym_tuple_shape = 48,
-  sym_buffer_shape = 49,
-  sym_layout = 50,
-  sym_minor_to_major = 51,
-  sym__layout_property = 52,
-  sym_tile = 53,
-  sym_split = 54,
-  sym__attribute = 55,
-  sym_metadata = 56,
-  sym_metadata_field = 57,
-  sym_attribute = 58,
-  sym_attribute_value = 59,
-  sym_block = 60,
-  sym__item = 61,
-  aux_sym_instruction_repeat1 = 62,
-  aux_sym_operands_repeat1 = 63,
-  aux_sym__literal_repeat1 = 64,
-  aux_sym_dimensions_repeat1 = 65,
-  aux_sym_tuple_shape_repeat1 = 66,
-  aux_sym_layout_repeat1 = 67,
-  aux_sym_minor_to_major_repeat1 = 68,
-  aux_sym__layout_property_repeat1 = 69,
-  aux_sym__layout_property_repeat2 = 70,
-  aux_sym_tile_repeat1 = 71,
-  aux_sym_metadata_repeat1 = 72,
-  aux_sym_attribute_value_repeat1 = 73,
+  anon_sym_LF = 1,
+  anon_sym_HloModule = 2,
+  anon_sym_COMMA = 3,
+  anon_sym_FileNames = 4,
+  anon_sym_FunctionNames = 5,
+  anon_sym_FileLocations = 6,
+  anon_sym_LBRACE = 7,
+  anon_sym_file_name_id = 8,
+  anon_sym_EQ = 9,
+  anon_sym_function_name_id = 10,
+  anon_sym_line = 11,
+  anon_sym_end_line = 12,
+  anon_sym_column = 13,
+  anon_sym_end_column = 14,
+  anon_sym_RBRACE = 15,
+  anon_sym_StackFrames = 16,
+  anon_sym_file_location_id = 17,
+  anon_sym_parent_frame_id = 18,
+  anon_sym_DASH_GT = 19,
+  sym_entry = 20,
+  anon_sym_LPAREN = 21,
+  anon_sym_RPAREN = 22,
+  anon_sym_COLON = 23,
+  anon_sym_constant = 24,
+  anon_sym_parameter = 25,
+  anon_sym_POUND = 26,
+  sym__module_literal = 27,
+  sym__module_array_shape = 28,
+  anon_sym_b_LPAREN = 29,
+  anon_sym_metadata = 30,
+  anon_sym_calls = 31,
+  anon_sym_to_apply = 32,
+  anon_sym_body = 33,
+  anon_sym_condition = 34,
+  anon_sym_select = 35,
+  anon_sym_scatter = 36,
+  anon_sym_branch_computations = 37,
+  anon_sym_called_computations = 38,
+  anon_sym_true_computation = 39,
+  anon_sym_false_computation = 40,
+  anon_sym_control_DASHpredecessors = 41,
+  sym_root = 42,
+  anon_sym_LBRACK = 43,
+  anon_sym_RBRACK = 44,
+  anon_sym_LT_EQ = 45,
+  anon_sym_QMARK = 46,
+  anon_sym_b = 47,
+  anon_sym_LPAREN2 = 48,
+  anon_sym_T = 49,
+  anon_sym_S = 50,
+  anon_sym_E = 51,
+  anon_sym_L = 52,
+  anon_sym_SC = 53,
+  anon_sym_M = 54,
+  anon_sym_P = 55,
+  anon_sym_POUND2 = 56,
+  anon_sym_STAR = 57,
+  anon_sym_D = 58,
+  sym_level_types = 59,
+  anon_sym_DQUOTE = 60,
+  sym_primitive_type = 61,
+  sym_name = 62,
+  sym__operand_name = 63,
+  sym__reference = 64,
+  sym__module_name = 65,
+  sym_opcode = 66,
+  sym_key = 67,
+  sym_integer = 68,
+  sym_word = 69,
+  sym_string = 70,
+  sym__open_string = 71,
+  sym__plain_value = 72,
+  sym__plain_text = 73,
+  sym__next_text = 74,
+  aux_sym_comment_token1 = 75,
+  aux_sym_comment_token2 = 76,
+  sym_source_file = 77,
+  sym_module = 78,
+  sym__line = 79,
+  sym_module_header = 80,
+  sym__module_part = 81,
+  sym_file_names = 82,
+  sym_file_name = 83,
+  sym_function_names = 84,
+  sym_function_name = 85,
+  sym_file_locations = 86,
+  sym_file_location = 87,
+  sym_stack_frames = 88,
+  sym_stack_frame = 89,
+  sym__other_number = 90,
+  sym_computation = 91,
+  sym_parameters = 92,
+  sym_parameter = 93,
+  sym__module_instruction = 94,
+  sym__module_operands = 95,
+  sym__module_operand = 96,
+  sym__module_shape = 97,
+  sym__module_tuple_shape = 98,
+  sym__module_buffer_shape = 99,
+  sym__module_attribute = 100,
+  sym__module_metadata = 101,
+  sym__module_metadata_field = 102,
+  sym__module_string = 103,
+  sym__calling_attribute = 104,
+  sym__plain_attribute = 105,
+  sym__module_value = 106,
+  sym__module_block = 107,
+  sym__module_item = 108,
+  sym__nested_item = 109,
+  sym__called = 110,
+  sym__names = 111,
+  sym__calling_key = 112,
+  sym_instruction = 113,
+  sym_operands = 114,
+  sym_operand = 115,
+  sym__literal = 116,
+  sym__shape = 117,
+  sym_array_shape = 118,
+  sym_dimensions = 119,
+  sym_dimension = 120,
+  sym_tuple_shape = 121,
+  sym_buffer_shape = 122,
+  sym_layout = 123,
+  sym_minor_to_major = 124,
+  sym__layout_property = 125,
+  sym_tile = 126,
+  sym_split = 127,
+  sym__attribute = 128,
+  sym_metadata = 129,
+  sym_metadata_field = 130,
+  sym_attribute = 131,
+  sym_attribute_value = 132,
+  sym_block = 133,
+  sym__item = 134,
+  sym_comment = 135,
+  aux_sym_module_repeat1 = 136,
+  aux_sym_module_header_repeat1 = 137,
+  aux_sym_file_names_repeat1 = 138,
+  aux_sym_function_names_repeat1 = 139,
+  aux_sym_file_locations_repeat1 = 140,
+  aux_sym_file_location_repeat1 = 141,
+  aux_sym_stack_frames_repeat1 = 142,
+  aux_sym_stack_frame_repeat1 = 143,
+  aux_sym_computation_repeat1 = 144,
+  aux_sym_parameters_repeat1 = 145,
+  aux_sym__module_operands_repeat1 = 146,
+  aux_sym__module_tuple_shape_repeat1 = 147,
+  aux_sym__module_metadata_repeat1 = 148,
+  aux_sym__module_value_repeat1 = 149,
+  aux_sym__module_block_repeat1 = 150,
+  aux_sym__module_block_repeat2 = 151,
+  aux_sym__module_block_repeat3 = 152,
+  aux_sym__names_repeat1 = 153,
+  aux_sym_instruction_repeat1 = 154,
+  aux_sym_operands_repeat1 = 155,
+  aux_sym__literal_repeat1 = 156,
+  aux_sym_dimensions_repeat1 = 157,
+  aux_sym_tuple_shape_repeat1 = 158,
+  aux_sym_layout_repeat1 = 159,
+  aux_sym_minor_to_major_repeat1 = 160,
+  aux_sym__layout_property_repeat1 = 161,
+  aux_sym__layout_property_repeat2 = 162,
+  aux_sym_tile_repeat1 = 163,
+  aux_sym_metadata_repeat1 = 164,
+  aux_sym_attribute_value_repeat1 = 165,
 };
 
 static const char * const ts_symbol_names[] = {
   [ts_builtin_sym_end] = "end",
-  [anon_sym_EQ] = "=",
-  [anon_sym_constant] = "opcode",
-  [anon_sym_parameter] = "opcode",
+  [anon_sym_LF] = "\n",
+  [anon_sym_HloModule] = "HloModule",
   [anon_sym_COMMA] = ",",
-  [sym_root] = "root",
+  [anon_sym_FileNames] = "FileNames",
+  [anon_sym_FunctionNames] = "FunctionNames",
+  [anon_sym_FileLocations] = "FileLocations",
+  [anon_sym_LBRACE] = "{",
+  [anon_sym_file_name_id] = "file_name_id",
+  [anon_sym_EQ] = "=",
+  [anon_sym_function_name_id] = "function_name_id",
+  [anon_sym_line] = "line",
+  [anon_sym_end_line] = "end_line",
+  [anon_sym_column] = "column",
+  [anon_sym_end_column] = "end_column",
+  [anon_sym_RBRACE] = "}",
+  [anon_sym_StackFrames] = "StackFrames",
+  [anon_sym_file_location_id] = "file_location_id",
+  [anon_sym_parent_frame_id] = "parent_frame_id",
+  [anon_sym_DASH_GT] = "->",
+  [sym_entry] = "entry",
   [anon_sym_LPAREN] = "(",
   [anon_sym_RPAREN] = ")",
+  [anon_sym_COLON] = ":",
+  [anon_sym_constant] = "opcode",
+  [anon_sym_parameter] = "opcode",
+  [anon_sym_POUND] = "#",
+  [sym__module_literal] = "literal",
+  [sym__module_array_shape] = "array_shape",
+  [anon_sym_b_LPAREN] = "b(",
+  [anon_sym_metadata] = "metadata",
+  [anon_sym_calls] = "calls",
+  [anon_sym_to_apply] = "to_apply",
+  [anon_sym_body] = "body",
+  [anon_sym_condition] = "condition",
+  [anon_sym_select] = "select",
+  [anon_sym_scatter] = "scatter",
+  [anon_sym_branch_computations] = "branch_computations",
+  [anon_sym_called_computations] = "called_computations",
+  [anon_sym_true_computation] = "true_computation",
+  [anon_sym_false_computation] = "false_computation",
+  [anon_sym_control_DASHpredecessors] = "control-predecessors",
+  [sym_root] = "root",
   [anon_sym_LBRACK] = "[",
   [anon_sym_RBRACK] = "]",
   [anon_sym_LT_EQ] = "<=",
   [anon_sym_QMARK] = "\?",
   [anon_sym_b] = "b",
   [anon_sym_LPAREN2] = "(",
-  [anon_sym_LBRACE] = "{",
-  [anon_sym_COLON] = ":",
-  [anon_sym_RBRACE] = "}",
   [anon_sym_T] = "T",
   [anon_sym_S] = "S",
   [anon_sym_E] = "E",
@@ -120,22 +252,63 @@ static const char * const ts_symbol_names[] = {
   [anon_sym_SC] = "SC",
   [anon_sym_M] = "M",
   [anon_sym_P] = "P",
-  [anon_sym_POUND] = "#",
+  [anon_sym_POUND2] = "#",
   [anon_sym_STAR] = "*",
   [anon_sym_D] = "D",
   [sym_level_types] = "level_types",
-  [anon_sym_metadata] = "metadata",
   [anon_sym_DQUOTE] = "\"",
   [sym_primitive_type] = "primitive_type",
   [sym_name] = "name",
+  [sym__operand_name] = "name",
   [sym__reference] = "name",
+  [sym__module_name] = "name",
   [sym_opcode] = "opcode",
   [sym_key] = "key",
   [sym_integer] = "integer",
   [sym_word] = "word",
   [sym_string] = "string",
-  [sym_comment] = "comment",
+  [sym__open_string] = "string",
+  [sym__plain_value] = "_plain_value",
+  [sym__plain_text] = "_plain_text",
+  [sym__next_text] = "_next_text",
+  [aux_sym_comment_token1] = "comment_token1",
+  [aux_sym_comment_token2] = "comment_token2",
   [sym_source_file] = "source_file",
+  [sym_module] = "module",
+  [sym__line] = "_line",
+  [sym_module_header] = "module_header",
+  [sym__module_part] = "_module_part",
+  [sym_file_names] = "file_names",
+  [sym_file_name] = "file_name",
+  [sym_function_names] = "function_names",
+  [sym_function_name] = "function_name",
+  [sym_file_locations] = "file_locations",
+  [sym_file_location] = "file_location",
+  [sym_stack_frames] = "stack_frames",
+  [sym_stack_frame] = "stack_frame",
+  [sym__other_number] = "_other_number",
+  [sym_computation] = "computation",
+  [sym_parameters] = "parameters",
+  [sym_parameter] = "parameter",
+  [sym__module_instruction] = "instruction",
+  [sym__module_operands] = "operands",
+  [sym__module_operand] = "operand",
+  [sym__module_shape] = "_module_shape",
+  [sym__module_tuple_shape] = "tuple_shape",
+  [sym__module_buffer_shape] = "buffer_shape",
+  [sym__module_attribute] = "_module_attribute",
+  [sym__module_metadata] = "metadata",
+  [sym__module_metadata_field] = "metadata_field",
+  [sym__module_string] = "_module_string",
+  [sym__calling_attribute] = "attribute",
+  [sym__plain_attribute] = "attribute",
+  [sym__module_value] = "attribute_value",
+  [sym__module_block] = "block",
+  [sym__module_item] = "_module_item",
+  [sym__nested_item] = "_nested_item",
+  [sym__called] = "attribute_value",
+  [sym__names] = "block",
+  [sym__calling_key] = "key",
   [sym_instruction] = "instruction",
   [sym_operands] = "operands",
   [sym_operand] = "operand",
@@ -158,6 +331,25 @@ static const char * const ts_symbol_names[] = {
   [sym_attribute_value] = "attribute_value",
   [sym_block] = "block",
   [sym__item] = "_item",
+  [sym_comment] = "comment",
+  [aux_sym_module_repeat1] = "module_repeat1",
+  [aux_sym_module_header_repeat1] = "module_header_repeat1",
+  [aux_sym_file_names_repeat1] = "file_names_repeat1",
+  [aux_sym_function_names_repeat1] = "function_names_repeat1",
+  [aux_sym_file_locations_repeat1] = "file_locations_repeat1",
+  [aux_sym_file_location_repeat1] = "file_location_repeat1",
+  [aux_sym_stack_frames_repeat1] = "stack_frames_repeat1",
+  [aux_sym_stack_frame_repeat1] = "stack_frame_repeat1",
+  [aux_sym_computation_repeat1] = "computation_repeat1",
+  [aux_sym_parameters_repeat1] = "parameters_repeat1",
+  [aux_sym__module_operands_repeat1] = "_module_operands_repeat1",
+  [aux_sym__module_tuple_shape_repeat1] = "_module_tuple_shape_repeat1",
+  [aux_sym__module_metadata_repeat1] = "_module_metadata_repeat1",
+  [aux_sym__module_value_repeat1] = "_module_value_repeat1",
+  [aux_sym__module_block_repeat1] = "_module_block_repeat1",
+  [aux_sym__module_block_repeat2] = "_module_block_repeat2",
+  [aux_sym__module_block_repeat3] = "_module_block_repeat3",
+  [aux_sym__names_repeat1] = "_names_repeat1",
   [aux_sym_instruction_repeat1] = "instruction_repeat1",
   [aux_sym_operands_repeat1] = "operands_repeat1",
   [aux_sym__literal_repeat1] = "_literal_repeat1",
@@ -174,22 +366,54 @@ static const char * const ts_symbol_names[] = {
 
 static const TSSymbol ts_symbol_map[] = {
   [ts_builtin_sym_end] = ts_builtin_sym_end,
-  [anon_sym_EQ] = anon_sym_EQ,
-  [anon_sym_constant] = sym_opcode,
-  [anon_sym_parameter] = sym_opcode,
+  [anon_sym_LF] = anon_sym_LF,
+  [anon_sym_HloModule] = anon_sym_HloModule,
   [anon_sym_COMMA] = anon_sym_COMMA,
-  [sym_root] = sym_root,
+  [anon_sym_FileNames] = anon_sym_FileNames,
+  [anon_sym_FunctionNames] = anon_sym_FunctionNames,
+  [anon_sym_FileLocations] = anon_sym_FileLocations,
+  [anon_sym_LBRACE] = anon_sym_LBRACE,
+  [anon_sym_file_name_id] = anon_sym_file_name_id,
+  [anon_sym_EQ] = anon_sym_EQ,
+  [anon_sym_function_name_id] = anon_sym_function_name_id,
+  [anon_sym_line] = anon_sym_line,
+  [anon_sym_end_line] = anon_sym_end_line,
+  [anon_sym_column] = anon_sym_column,
+  [anon_sym_end_column] = anon_sym_end_column,
+  [anon_sym_RBRACE] = anon_sym_RBRACE,
+  [anon_sym_StackFrames] = anon_sym_StackFrames,
+  [anon_sym_file_location_id] = anon_sym_file_location_id,
+  [anon_sym_parent_frame_id] = anon_sym_parent_frame_id,
+  [anon_sym_DASH_GT] = anon_sym_DASH_GT,
+  [sym_entry] = sym_entry,
   [anon_sym_LPAREN] = anon_sym_LPAREN,
   [anon_sym_RPAREN] = anon_sym_RPAREN,
+  [anon_sym_COLON] = anon_sym_COLON,
+  [anon_sym_constant] = sym_opcode,
+  [anon_sym_parameter] = sym_opcode,
+  [anon_sym_POUND] = anon_sym_POUND,
+  [sym__module_literal] = sym__module_literal,
+  [sym__module_array_shape] = sym_array_shape,
+  [anon_sym_b_LPAREN] = anon_sym_b_LPAREN,
+  [anon_sym_metadata] = anon_sym_metadata,
+  [anon_sym_calls] = anon_sym_calls,
+  [anon_sym_to_apply] = anon_sym_to_apply,
+  [anon_sym_body] = anon_sym_body,
+  [anon_sym_condition] = anon_sym_condition,
+  [anon_sym_select] = anon_sym_select,
+  [anon_sym_scatter] = anon_sym_scatter,
+  [anon_sym_branch_computations] = anon_sym_branch_computations,
+  [anon_sym_called_computations] = anon_sym_called_computations,
+  [anon_sym_true_computation] = anon_sym_true_computation,
+  [anon_sym_false_computation] = anon_sym_false_computation,
+  [anon_sym_control_DASHpredecessors] = anon_sym_control_DASHpredecessors,
+  [sym_root] = sym_root,
   [anon_sym_LBRACK] = anon_sym_LBRACK,
   [anon_sym_RBRACK] = anon_sym_RBRACK,
   [anon_sym_LT_EQ] = anon_sym_LT_EQ,
   [anon_sym_QMARK] = anon_sym_QMARK,
   [anon_sym_b] = anon_sym_b,
   [anon_sym_LPAREN2] = anon_sym_LPAREN,
-  [anon_sym_LBRACE] = anon_sym_LBRACE,
-  [anon_sym_COLON] = anon_sym_COLON,
-  [anon_sym_RBRACE] = anon_sym_RBRACE,
   [anon_sym_T] = anon_sym_T,
   [anon_sym_S] = anon_sym_S,
   [anon_sym_E] = anon_sym_E,
@@ -197,26 +421,67 @@ static const TSSymbol ts_symbol_map[] = {
   [anon_sym_SC] = anon_sym_SC,
   [anon_sym_M] = anon_sym_M,
   [anon_sym_P] = anon_sym_P,
-  [anon_sym_POUND] = anon_sym_POUND,
+  [anon_sym_POUND2] = anon_sym_POUND,
   [anon_sym_STAR] = anon_sym_STAR,
   [anon_sym_D] = anon_sym_D,
   [sym_level_types] = sym_level_types,
-  [anon_sym_metadata] = anon_sym_metadata,
   [anon_sym_DQUOTE] = anon_sym_DQUOTE,
   [sym_primitive_type] = sym_primitive_type,
   [sym_name] = sym_name,
+  [sym__operand_name] = sym_name,
   [sym__reference] = sym_name,
+  [sym__module_name] = sym_name,
   [sym_opcode] = sym_opcode,
   [sym_key] = sym_key,
   [sym_integer] = sym_integer,
   [sym_word] = sym_word,
   [sym_string] = sym_string,
-  [sym_comment] = sym_comment,
+  [sym__open_string] = sym_string,
+  [sym__plain_value] = sym__plain_value,
+  [sym__plain_text] = sym__plain_text,
+  [sym__next_text] = sym__next_text,
+  [aux_sym_comment_token1] = aux_sym_comment_token1,
+  [aux_sym_comment_token2] = aux_sym_comment_token2,
   [sym_source_file] = sym_source_file,
+  [sym_module] = sym_module,
+  [sym__line] = sym__line,
+  [sym_module_header] = sym_module_header,
+  [sym__module_part] = sym__module_part,
+  [sym_file_names] = sym_file_names,
+  [sym_file_name] = sym_file_name,
+  [sym_function_names] = sym_function_names,
+  [sym_function_name] = sym_function_name,
+  [sym_file_locations] = sym_file_locations,
+  [sym_file_location] = sym_file_location,
+  [sym_stack_frames] = sym_stack_frames,
+  [sym_stack_frame] = sym_stack_frame,
+  [sym__other_number] = sym__other_number,
+  [sym_computation] = sym_computation,
+  [sym_parameters] = sym_parameters,
+  [sym_parameter] = sym_parameter,
+  [sym__module_instruction] = sym_instruction,
+  [sym__module_operands] = sym_operands,
+  [sym__module_operand] = sym_operand,
+  [sym__module_shape] = sym__module_shape,
+  [sym__module_tuple_shape] = sym_tuple_shape,
+  [sym__module_buffer_shape] = sym_buffer_shape,
+  [sym__module_attribute] = sym__module_attribute,
+  [sym__module_metadata] = sym_metadata,
+  [sym__module_metadata_field] = sym_metadata_field,
+  [sym__module_string] = sym__module_string,
+  [sym__calling_attribute] = sym_attribute,
+  [sym__plain_attribute] = sym_attribute,
+  [sym__module_value] = sym_attribute_value,
+  [sym__module_block] = sym_block,
+  [sym__module_item] = sym__module_item,
+  [sym__nested_item] = sym__nested_item,
+  [sym__called] = sym_attribute_value,
+  [sym__names] = sym_block,
+  [sym__calling_key] = sym_key,
   [sym_instruction] = sym_instruction,
   [sym_operands] = sym_operands,
   [sym_operand] = sym_operand,
-  [sym__literal] = sym__literal,
+  [sym__literal] = sym__module_literal,
   [sym__shape] = sym__shape,
   [sym_array_shape] = sym_array_shape,
   [sym_dimensions] = sym_dimensions,
@@ -235,6 +500,25 @@ static const TSSymbol ts_symbol_map[] = {
   [sym_attribute_value] = sym_attribute_value,
   [sym_block] = sym_block,
   [sym__item] = sym__item,
+  [sym_comment] = sym_comment,
+  [aux_sym_module_repeat1] = aux_sym_module_repeat1,
+  [aux_sym_module_header_repeat1] = aux_sym_module_header_repeat1,
+  [aux_sym_file_names_repeat1] = aux_sym_file_names_repeat1,
+  [aux_sym_function_names_repeat1] = aux_sym_function_names_repeat1,
+  [aux_sym_file_locations_repeat1] = aux_sym_file_locations_repeat1,
+  [aux_sym_file_location_repeat1] = aux_sym_file_location_repeat1,
+  [aux_sym_stack_frames_repeat1] = aux_sym_stack_frames_repeat1,
+  [aux_sym_stack_frame_repeat1] = aux_sym_stack_frame_repeat1,
+  [aux_sym_computation_repeat1] = aux_sym_computation_repeat1,
+  [aux_sym_parameters_repeat1] = aux_sym_parameters_repeat1,
+  [aux_sym__module_operands_repeat1] = aux_sym__module_operands_repeat1,
+  [aux_sym__module_tuple_shape_repeat1] = aux_sym__module_tuple_shape_repeat1,
+  [aux_sym__module_metadata_repeat1] = aux_sym__module_metadata_repeat1,
+  [aux_sym__module_value_repeat1] = aux_sym__module_value_repeat1,
+  [aux_sym__module_block_repeat1] = aux_sym__module_block_repeat1,
+  [aux_sym__module_block_repeat2] = aux_sym__module_block_repeat2,
+  [aux_sym__module_block_repeat3] = aux_sym__module_block_repeat3,
+  [aux_sym__names_repeat1] = aux_sym__names_repeat1,
   [aux_sym_instruction_repeat1] = aux_sym_instruction_repeat1,
   [aux_sym_operands_repeat1] = aux_sym_operands_repeat1,
   [aux_sym__literal_repeat1] = aux_sym__literal_repeat1,
@@ -254,7 +538,95 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [anon_sym_LF] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_HloModule] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_COMMA] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FileNames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FunctionNames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_FileLocations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_LBRACE] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_file_name_id] = {
+    .visible = true,
+    .named = false,
+  },
   [anon_sym_EQ] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_function_name_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_line] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_end_line] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_column] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_end_column] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_RBRACE] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_StackFrames] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_file_location_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_parent_frame_id] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_DASH_GT] = {
+    .visible = true,
+    .named = false,
+  },
+  [sym_entry] = {
+    .visible = true,
+    .named = true,
+  },
+  [anon_sym_LPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_RPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_COLON] = {
     .visible = true,
     .named = false,
   },
@@ -266,21 +638,73 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [anon_sym_COMMA] = {
+  [anon_sym_POUND] = {
+    .visible = true,
+    .named = false,
+  },
+  [sym__module_literal] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_array_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [anon_sym_b_LPAREN] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_metadata] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_calls] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_to_apply] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_body] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_condition] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_select] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_scatter] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_branch_computations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_called_computations] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_true_computation] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_false_computation] = {
+    .visible = true,
+    .named = false,
+  },
+  [anon_sym_control_DASHpredecessors] = {
     .visible = true,
     .named = false,
   },
   [sym_root] = {
     .visible = true,
     .named = true,
-  },
-  [anon_sym_LPAREN] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_RPAREN] = {
-    .visible = true,
-    .named = false,
   },
   [anon_sym_LBRACK] = {
     .visible = true,
@@ -303,18 +727,6 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .named = false,
   },
   [anon_sym_LPAREN2] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_LBRACE] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_COLON] = {
-    .visible = true,
-    .named = false,
-  },
-  [anon_sym_RBRACE] = {
     .visible = true,
     .named = false,
   },
@@ -346,7 +758,7 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = false,
   },
-  [anon_sym_POUND] = {
+  [anon_sym_POUND2] = {
     .visible = true,
     .named = false,
   },
@@ -362,10 +774,6 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [anon_sym_metadata] = {
-    .visible = true,
-    .named = false,
-  },
   [anon_sym_DQUOTE] = {
     .visible = true,
     .named = false,
@@ -378,7 +786,15 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
+  [sym__operand_name] = {
+    .visible = true,
+    .named = true,
+  },
   [sym__reference] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_name] = {
     .visible = true,
     .named = true,
   },
@@ -402,11 +818,171 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = true,
     .named = true,
   },
-  [sym_comment] = {
+  [sym__open_string] = {
     .visible = true,
     .named = true,
   },
+  [sym__plain_value] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__plain_text] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__next_text] = {
+    .visible = false,
+    .named = true,
+  },
+  [aux_sym_comment_token1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_comment_token2] = {
+    .visible = false,
+    .named = false,
+  },
   [sym_source_file] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_module] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__line] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym_module_header] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_part] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym_file_names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_name] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_function_names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_function_name] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_locations] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_file_location] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_stack_frames] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_stack_frame] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__other_number] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym_computation] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_parameters] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym_parameter] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_instruction] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_operands] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_operand] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_shape] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__module_tuple_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_buffer_shape] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_attribute] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__module_metadata] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_metadata_field] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_string] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__calling_attribute] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__plain_attribute] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_value] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_block] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__module_item] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__nested_item] = {
+    .visible = false,
+    .named = true,
+  },
+  [sym__called] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__names] = {
+    .visible = true,
+    .named = true,
+  },
+  [sym__calling_key] = {
     .visible = true,
     .named = true,
   },
@@ -498,6 +1074,82 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
     .visible = false,
     .named = true,
   },
+  [sym_comment] = {
+    .visible = true,
+    .named = true,
+  },
+  [aux_sym_module_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_module_header_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_function_names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_locations_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_file_location_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_stack_frames_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_stack_frame_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_computation_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym_parameters_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_operands_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_tuple_shape_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_metadata_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_value_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat2] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__module_block_repeat3] = {
+    .visible = false,
+    .named = false,
+  },
+  [aux_sym__names_repeat1] = {
+    .visible = false,
+    .named = false,
+  },
   [aux_sym_instruction_repeat1] = {
     .visible = false,
     .named = false,
@@ -549,46 +1201,68 @@ static const TSSymbolMetadata ts_symbol_metadata[] = {
 };
 
 enum ts_field_identifiers {
-  field_dimension = 1,
-  field_dimension_level_types = 2,
-  field_dimensions = 3,
-  field_dynamic_shape_metadata_prefix_bytes = 4,
-  field_element = 5,
-  field_element_bits = 6,
-  field_index_type = 7,
-  field_layout = 8,
-  field_memory_space = 9,
-  field_minor_to_major = 10,
-  field_name = 11,
-  field_opcode = 12,
-  field_operands = 13,
-  field_physical_shape = 14,
-  field_pointer_type = 15,
-  field_shape = 16,
-  field_split = 17,
-  field_tail_padding_alignment = 18,
-  field_tile = 19,
-  field_type = 20,
-  field_value = 21,
+  field_column = 1,
+  field_dimension = 2,
+  field_dimension_level_types = 3,
+  field_dimensions = 4,
+  field_dynamic_shape_metadata_prefix_bytes = 5,
+  field_element = 6,
+  field_element_bits = 7,
+  field_end_column = 8,
+  field_end_line = 9,
+  field_file_location_id = 10,
+  field_file_name_id = 11,
+  field_function_name_id = 12,
+  field_id = 13,
+  field_index_type = 14,
+  field_layout = 15,
+  field_line = 16,
+  field_memory_space = 17,
+  field_minor_to_major = 18,
+  field_name = 19,
+  field_opcode = 20,
+  field_operands = 21,
+  field_parameters = 22,
+  field_parent_frame_id = 23,
+  field_physical_shape = 24,
+  field_pointer_type = 25,
+  field_result = 26,
+  field_shape = 27,
+  field_split = 28,
+  field_tail_padding_alignment = 29,
+  field_tile = 30,
+  field_type = 31,
+  field_value = 32,
 };
 
 static const char * const ts_field_names[] = {
   [0] = NULL,
+  [field_column] = "column",
   [field_dimension] = "dimension",
   [field_dimension_level_types] = "dimension_level_types",
   [field_dimensions] = "dimensions",
   [field_dynamic_shape_metadata_prefix_bytes] = "dynamic_shape_metadata_prefix_bytes",
   [field_element] = "element",
   [field_element_bits] = "element_bits",
+  [field_end_column] = "end_column",
+  [field_end_line] = "end_line",
+  [field_file_location_id] = "file_location_id",
+  [field_file_name_id] = "file_name_id",
+  [field_function_name_id] = "function_name_id",
+  [field_id] = "id",
   [field_index_type] = "index_type",
   [field_layout] = "layout",
+  [field_line] = "line",
   [field_memory_space] = "memory_space",
   [field_minor_to_major] = "minor_to_major",
   [field_name] = "name",
   [field_opcode] = "opcode",
   [field_operands] = "operands",
+  [field_parameters] = "parameters",
+  [field_parent_frame_id] = "parent_frame_id",
   [field_physical_shape] = "physical_shape",
   [field_pointer_type] = "pointer_type",
+  [field_result] = "result",
   [field_shape] = "shape",
   [field_split] = "split",
   [field_tail_padding_alignment] = "tail_padding_alignment",
@@ -598,58 +1272,135 @@ static const char * const ts_field_names[] = {
 };
 
 static const TSMapSlice ts_field_map_slices[PRODUCTION_ID_COUNT] = {
-  [1] = {.index = 0, .length = 2},
-  [2] = {.index = 2, .length = 1},
-  [3] = {.index = 3, .length = 3},
-  [4] = {.index = 6, .length = 2},
-  [5] = {.index = 8, .length = 2},
-  [6] = {.index = 10, .length = 1},
-  [7] = {.index = 11, .length = 10},
-  [8] = {.index = 21, .length = 1},
-  [9] = {.index = 22, .length = 4},
-  [10] = {.index = 26, .length = 4},
-  [11] = {.index = 30, .length = 1},
-  [12] = {.index = 31, .length = 1},
-  [13] = {.index = 32, .length = 1},
-  [14] = {.index = 33, .length = 1},
-  [15] = {.index = 34, .length = 10},
-  [16] = {.index = 44, .length = 20},
-  [17] = {.index = 64, .length = 1},
-  [18] = {.index = 65, .length = 2},
-  [19] = {.index = 67, .length = 2},
-  [20] = {.index = 69, .length = 11},
-  [21] = {.index = 80, .length = 2},
-  [22] = {.index = 82, .length = 1},
-  [23] = {.index = 83, .length = 1},
-  [24] = {.index = 84, .length = 1},
-  [25] = {.index = 85, .length = 1},
-  [26] = {.index = 86, .length = 1},
-  [27] = {.index = 87, .length = 1},
-  [28] = {.index = 88, .length = 1},
-  [29] = {.index = 89, .length = 1},
-  [30] = {.index = 90, .length = 1},
-  [31] = {.index = 91, .length = 2},
+  [1] = {.index = 0, .length = 1},
+  [2] = {.index = 1, .length = 2},
+  [3] = {.index = 3, .length = 1},
+  [4] = {.index = 4, .length = 2},
+  [5] = {.index = 6, .length = 1},
+  [6] = {.index = 7, .length = 3},
+  [7] = {.index = 10, .length = 4},
+  [8] = {.index = 14, .length = 2},
+  [9] = {.index = 16, .length = 1},
+  [10] = {.index = 17, .length = 2},
+  [11] = {.index = 19, .length = 2},
+  [12] = {.index = 21, .length = 1},
+  [13] = {.index = 22, .length = 1},
+  [14] = {.index = 23, .length = 1},
+  [15] = {.index = 24, .length = 7},
+  [16] = {.index = 31, .length = 12},
+  [17] = {.index = 43, .length = 3},
+  [18] = {.index = 46, .length = 4},
+  [19] = {.index = 50, .length = 10},
+  [20] = {.index = 60, .length = 1},
+  [21] = {.index = 61, .length = 4},
+  [22] = {.index = 65, .length = 2},
+  [23] = {.index = 67, .length = 3},
+  [24] = {.index = 70, .length = 2},
+  [25] = {.index = 72, .length = 1},
+  [26] = {.index = 73, .length = 1},
+  [27] = {.index = 74, .length = 1},
+  [28] = {.index = 75, .length = 1},
+  [29] = {.index = 76, .length = 1},
+  [30] = {.index = 77, .length = 1},
+  [31] = {.index = 78, .length = 1},
+  [32] = {.index = 79, .length = 1},
+  [33] = {.index = 80, .length = 3},
+  [34] = {.index = 83, .length = 4},
+  [35] = {.index = 87, .length = 1},
+  [36] = {.index = 88, .length = 1},
+  [37] = {.index = 89, .length = 1},
+  [38] = {.index = 90, .length = 1},
+  [39] = {.index = 91, .length = 10},
+  [40] = {.index = 101, .length = 20},
+  [41] = {.index = 121, .length = 1},
+  [42] = {.index = 122, .length = 2},
+  [43] = {.index = 124, .length = 2},
+  [44] = {.index = 126, .length = 11},
+  [45] = {.index = 137, .length = 2},
+  [46] = {.index = 139, .length = 1},
+  [47] = {.index = 140, .length = 1},
+  [48] = {.index = 141, .length = 1},
+  [49] = {.index = 142, .length = 1},
+  [50] = {.index = 143, .length = 1},
+  [51] = {.index = 144, .length = 1},
+  [52] = {.index = 145, .length = 1},
+  [53] = {.index = 146, .length = 1},
+  [54] = {.index = 147, .length = 3},
+  [55] = {.index = 150, .length = 1},
+  [56] = {.index = 151, .length = 2},
+  [57] = {.index = 153, .length = 3},
 };
 
 static const TSFieldMapEntry ts_field_map_entries[] = {
   [0] =
+    {field_name, 1},
+  [1] =
     {field_dimensions, 1},
     {field_type, 0},
-  [2] =
-    {field_element, 1},
   [3] =
+    {field_name, 0},
+  [4] =
+    {field_id, 0},
+    {field_name, 1},
+  [6] =
+    {field_element, 1},
+  [7] =
     {field_dimensions, 1},
     {field_layout, 2},
     {field_type, 0},
-  [6] =
+  [10] =
+    {field_name, 0, .inherited = true},
+    {field_opcode, 0, .inherited = true},
+    {field_operands, 0, .inherited = true},
+    {field_shape, 0, .inherited = true},
+  [14] =
+    {field_name, 0, .inherited = true},
+    {field_value, 0, .inherited = true},
+  [16] =
+    {field_id, 0},
+  [17] =
     {field_element, 1},
     {field_element, 2, .inherited = true},
-  [8] =
+  [19] =
     {field_element, 0, .inherited = true},
     {field_element, 1, .inherited = true},
-  [10] =
+  [21] =
     {field_shape, 2},
-  [11] =
+  [22] =
+    {field_element, 0, .inherited = true},
+  [23] =
+    {field_shape, 0, .inherited = true},
+  [24] =
+    {field_column, 2, .inherited = true},
+    {field_end_column, 2, .inherited = true},
+    {field_end_line, 2, .inherited = true},
+    {field_file_name_id, 2, .inherited = true},
+    {field_function_name_id, 2, .inherited = true},
+    {field_id, 0},
+    {field_line, 2, .inherited = true},
+  [31] =
+    {field_column, 0, .inherited = true},
+    {field_column, 1, .inherited = true},
+    {field_end_column, 0, .inherited = true},
+    {field_end_column, 1, .inherited = true},
+    {field_end_line, 0, .inherited = true},
+    {field_end_line, 1, .inherited = true},
+    {field_file_name_id, 0, .inherited = true},
+    {field_file_name_id, 1, .inherited = true},
+    {field_function_name_id, 0, .inherited = true},
+    {field_function_name_id, 1, .inherited = true},
+    {field_line, 0, .inherited = true},
+    {field_line, 1, .inherited = true},
+  [43] =
+    {field_file_location_id, 2, .inherited = true},
+    {field_id, 0},
+    {field_parent_frame_id, 2, .inherited = true},
+  [46] =
+    {field_file_location_id, 0, .inherited = true},
+    {field_file_location_id, 1, .inherited = true},
+    {field_parent_frame_id, 0, .inherited = true},
+    {field_parent_frame_id, 1, .inherited = true},
+  [50] =
     {field_dimension_level_types, 0, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 0, .inherited = true},
     {field_element_bits, 0, .inherited = true},
@@ -660,27 +1411,57 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 0, .inherited = true},
     {field_tail_padding_alignment, 0, .inherited = true},
     {field_tile, 0, .inherited = true},
-  [21] =
+  [60] =
     {field_minor_to_major, 1},
-  [22] =
+  [61] =
     {field_name, 0},
     {field_opcode, 3},
     {field_operands, 4},
     {field_shape, 2},
-  [26] =
+  [65] =
+    {field_name, 0},
+    {field_shape, 2},
+  [67] =
+    {field_name, 0},
+    {field_parameters, 1},
+    {field_result, 3},
+  [70] =
+    {field_name, 0},
+    {field_value, 2},
+  [72] =
+    {field_file_name_id, 2},
+  [73] =
+    {field_function_name_id, 2},
+  [74] =
+    {field_line, 2},
+  [75] =
+    {field_end_line, 2},
+  [76] =
+    {field_column, 2},
+  [77] =
+    {field_end_column, 2},
+  [78] =
+    {field_file_location_id, 2},
+  [79] =
+    {field_parent_frame_id, 2},
+  [80] =
+    {field_name, 1},
+    {field_parameters, 2},
+    {field_result, 4},
+  [83] =
     {field_name, 1},
     {field_opcode, 4},
     {field_operands, 5},
     {field_shape, 3},
-  [30] =
+  [87] =
     {field_tile, 0},
-  [31] =
+  [88] =
     {field_tile, 1, .inherited = true},
-  [32] =
+  [89] =
     {field_split, 0},
-  [33] =
+  [90] =
     {field_split, 1, .inherited = true},
-  [34] =
+  [91] =
     {field_dimension_level_types, 2, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 2, .inherited = true},
     {field_element_bits, 2, .inherited = true},
@@ -691,7 +1472,7 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 2, .inherited = true},
     {field_tail_padding_alignment, 2, .inherited = true},
     {field_tile, 2, .inherited = true},
-  [44] =
+  [101] =
     {field_dimension_level_types, 0, .inherited = true},
     {field_dimension_level_types, 1, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 0, .inherited = true},
@@ -712,15 +1493,15 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_tail_padding_alignment, 1, .inherited = true},
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
-  [64] =
-    {field_name, 0},
-  [65] =
+  [121] =
+    {field_shape, 1},
+  [122] =
     {field_tile, 0, .inherited = true},
     {field_tile, 1, .inherited = true},
-  [67] =
+  [124] =
     {field_split, 0, .inherited = true},
     {field_split, 1, .inherited = true},
-  [69] =
+  [126] =
     {field_dimension_level_types, 3, .inherited = true},
     {field_dynamic_shape_metadata_prefix_bytes, 3, .inherited = true},
     {field_element_bits, 3, .inherited = true},
@@ -732,30 +1513,38 @@ static const TSFieldMapEntry ts_field_map_entries[] = {
     {field_split, 3, .inherited = true},
     {field_tail_padding_alignment, 3, .inherited = true},
     {field_tile, 3, .inherited = true},
-  [80] =
+  [137] =
     {field_name, 1},
     {field_shape, 0},
-  [82] =
+  [139] =
     {field_memory_space, 2},
-  [83] =
+  [140] =
     {field_element_bits, 2},
-  [84] =
+  [141] =
     {field_tail_padding_alignment, 2},
-  [85] =
+  [142] =
     {field_dynamic_shape_metadata_prefix_bytes, 2},
-  [86] =
+  [143] =
     {field_physical_shape, 2},
-  [87] =
+  [144] =
     {field_index_type, 2},
-  [88] =
+  [145] =
     {field_pointer_type, 2},
-  [89] =
+  [146] =
     {field_dimension_level_types, 2},
-  [90] =
+  [147] =
+    {field_element, 1, .inherited = true},
+    {field_name, 1, .inherited = true},
+    {field_shape, 1, .inherited = true},
+  [150] =
     {field_dimension, 1},
-  [91] =
+  [151] =
+    {field_element, 2},
     {field_name, 0},
-    {field_value, 2},
+  [153] =
+    {field_element, 3},
+    {field_name, 1},
+    {field_shape, 0},
 };
 
 static const TSSymbol ts_alias_sequences[PRODUCTION_ID_COUNT][MAX_ALIAS_SEQUENCE_LENGTH] = {
@@ -783,13 +1572,13 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [13] = 13,
   [14] = 14,
   [15] = 15,
-  [16] = 3,
-  [17] = 8,
+  [16] = 16,
+  [17] = 16,
   [18] = 18,
-  [19] = 12,
-  [20] = 11,
-  [21] = 14,
-  [22] = 15,
+  [19] = 19,
+  [20] = 20,
+  [21] = 21,
+  [22] = 22,
   [23] = 23,
   [24] = 24,
   [25] = 25,
@@ -797,57 +1586,57 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [27] = 27,
   [28] = 28,
   [29] = 29,
-  [30] = 24,
-  [31] = 27,
-  [32] = 25,
-  [33] = 28,
+  [30] = 30,
+  [31] = 31,
+  [32] = 32,
+  [33] = 33,
   [34] = 34,
   [35] = 35,
   [36] = 36,
   [37] = 37,
-  [38] = 38,
+  [38] = 36,
   [39] = 39,
   [40] = 40,
   [41] = 41,
   [42] = 42,
   [43] = 43,
-  [44] = 44,
-  [45] = 45,
-  [46] = 46,
-  [47] = 47,
-  [48] = 48,
-  [49] = 49,
-  [50] = 50,
-  [51] = 51,
-  [52] = 52,
-  [53] = 53,
-  [54] = 54,
+  [44] = 43,
+  [45] = 26,
+  [46] = 27,
+  [47] = 34,
+  [48] = 35,
+  [49] = 36,
+  [50] = 43,
+  [51] = 26,
+  [52] = 27,
+  [53] = 34,
+  [54] = 35,
   [55] = 55,
-  [56] = 55,
+  [56] = 56,
   [57] = 57,
   [58] = 58,
   [59] = 59,
-  [60] = 60,
+  [60] = 55,
   [61] = 61,
   [62] = 62,
   [63] = 63,
-  [64] = 64,
-  [65] = 62,
+  [64] = 63,
+  [65] = 65,
   [66] = 66,
   [67] = 67,
-  [68] = 68,
-  [69] = 69,
-  [70] = 70,
-  [71] = 71,
-  [72] = 72,
+  [68] = 55,
+  [69] = 61,
+  [70] = 62,
+  [71] = 63,
+  [72] = 61,
   [73] = 73,
-  [74] = 74,
-  [75] = 75,
+  [74] = 62,
+  [75] = 24,
   [76] = 76,
-  [77] = 77,
+  [77] = 40,
   [78] = 78,
   [79] = 79,
-  [80] = 79,
+  [80] = 80,
   [81] = 81,
   [82] = 82,
   [83] = 83,
@@ -857,14 +1646,14 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [87] = 87,
   [88] = 88,
   [89] = 89,
-  [90] = 88,
+  [90] = 90,
   [91] = 91,
-  [92] = 91,
+  [92] = 92,
   [93] = 93,
   [94] = 94,
   [95] = 95,
   [96] = 96,
-  [97] = 97,
+  [97] = 30,
   [98] = 98,
   [99] = 99,
   [100] = 100,
@@ -880,18 +1669,18 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [110] = 110,
   [111] = 111,
   [112] = 112,
-  [113] = 113,
+  [113] = 107,
   [114] = 114,
-  [115] = 54,
-  [116] = 96,
-  [117] = 104,
+  [115] = 115,
+  [116] = 116,
+  [117] = 117,
   [118] = 118,
-  [119] = 118,
+  [119] = 119,
   [120] = 120,
   [121] = 121,
   [122] = 122,
   [123] = 123,
-  [124] = 124,
+  [124] = 107,
   [125] = 125,
   [126] = 126,
   [127] = 127,
@@ -899,54 +1688,54 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [129] = 129,
   [130] = 130,
   [131] = 131,
-  [132] = 132,
-  [133] = 133,
+  [132] = 107,
+  [133] = 107,
   [134] = 134,
   [135] = 135,
   [136] = 136,
   [137] = 137,
   [138] = 138,
-  [139] = 64,
-  [140] = 59,
-  [141] = 60,
-  [142] = 4,
-  [143] = 18,
+  [139] = 139,
+  [140] = 137,
+  [141] = 141,
+  [142] = 142,
+  [143] = 143,
   [144] = 144,
-  [145] = 129,
+  [145] = 145,
   [146] = 146,
   [147] = 147,
   [148] = 148,
   [149] = 149,
-  [150] = 148,
+  [150] = 150,
   [151] = 151,
   [152] = 152,
   [153] = 153,
   [154] = 154,
   [155] = 155,
   [156] = 156,
-  [157] = 157,
-  [158] = 158,
-  [159] = 159,
-  [160] = 160,
+  [157] = 65,
+  [158] = 66,
+  [159] = 56,
+  [160] = 137,
   [161] = 161,
   [162] = 162,
   [163] = 163,
   [164] = 164,
-  [165] = 71,
-  [166] = 166,
-  [167] = 72,
-  [168] = 168,
-  [169] = 76,
-  [170] = 68,
-  [171] = 69,
+  [165] = 165,
+  [166] = 137,
+  [167] = 167,
+  [168] = 137,
+  [169] = 169,
+  [170] = 170,
+  [171] = 171,
   [172] = 172,
-  [173] = 67,
+  [173] = 173,
   [174] = 174,
-  [175] = 70,
-  [176] = 74,
+  [175] = 175,
+  [176] = 176,
   [177] = 177,
-  [178] = 75,
-  [179] = 73,
+  [178] = 178,
+  [179] = 179,
   [180] = 180,
   [181] = 181,
   [182] = 182,
@@ -961,17 +1750,407 @@ static const TSStateId ts_primary_state_ids[STATE_COUNT] = {
   [191] = 191,
   [192] = 192,
   [193] = 193,
-  [194] = 194,
+  [194] = 22,
   [195] = 195,
-  [196] = 196,
+  [196] = 23,
   [197] = 197,
-  [198] = 187,
+  [198] = 198,
   [199] = 199,
   [200] = 200,
   [201] = 201,
   [202] = 202,
-  [203] = 162,
-  [204] = 77,
+  [203] = 201,
+  [204] = 204,
+  [205] = 205,
+  [206] = 206,
+  [207] = 207,
+  [208] = 201,
+  [209] = 209,
+  [210] = 210,
+  [211] = 211,
+  [212] = 212,
+  [213] = 213,
+  [214] = 214,
+  [215] = 215,
+  [216] = 216,
+  [217] = 217,
+  [218] = 218,
+  [219] = 219,
+  [220] = 220,
+  [221] = 221,
+  [222] = 222,
+  [223] = 223,
+  [224] = 224,
+  [225] = 225,
+  [226] = 221,
+  [227] = 217,
+  [228] = 225,
+  [229] = 225,
+  [230] = 230,
+  [231] = 231,
+  [232] = 232,
+  [233] = 41,
+  [234] = 42,
+  [235] = 29,
+  [236] = 236,
+  [237] = 37,
+  [238] = 238,
+  [239] = 30,
+  [240] = 24,
+  [241] = 40,
+  [242] = 242,
+  [243] = 243,
+  [244] = 244,
+  [245] = 245,
+  [246] = 246,
+  [247] = 247,
+  [248] = 248,
+  [249] = 249,
+  [250] = 249,
+  [251] = 251,
+  [252] = 252,
+  [253] = 253,
+  [254] = 254,
+  [255] = 255,
+  [256] = 256,
+  [257] = 257,
+  [258] = 258,
+  [259] = 259,
+  [260] = 247,
+  [261] = 261,
+  [262] = 262,
+  [263] = 263,
+  [264] = 264,
+  [265] = 265,
+  [266] = 67,
+  [267] = 267,
+  [268] = 30,
+  [269] = 269,
+  [270] = 270,
+  [271] = 271,
+  [272] = 264,
+  [273] = 273,
+  [274] = 24,
+  [275] = 264,
+  [276] = 40,
+  [277] = 277,
+  [278] = 278,
+  [279] = 279,
+  [280] = 280,
+  [281] = 281,
+  [282] = 282,
+  [283] = 283,
+  [284] = 284,
+  [285] = 30,
+  [286] = 286,
+  [287] = 287,
+  [288] = 288,
+  [289] = 289,
+  [290] = 290,
+  [291] = 40,
+  [292] = 95,
+  [293] = 80,
+  [294] = 81,
+  [295] = 295,
+  [296] = 288,
+  [297] = 297,
+  [298] = 298,
+  [299] = 299,
+  [300] = 300,
+  [301] = 301,
+  [302] = 302,
+  [303] = 287,
+  [304] = 288,
+  [305] = 200,
+  [306] = 306,
+  [307] = 307,
+  [308] = 24,
+  [309] = 309,
+  [310] = 310,
+  [311] = 311,
+  [312] = 312,
+  [313] = 313,
+  [314] = 314,
+  [315] = 315,
+  [316] = 316,
+  [317] = 317,
+  [318] = 318,
+  [319] = 319,
+  [320] = 320,
+  [321] = 321,
+  [322] = 322,
+  [323] = 323,
+  [324] = 324,
+  [325] = 325,
+  [326] = 326,
+  [327] = 327,
+  [328] = 328,
+  [329] = 329,
+  [330] = 330,
+  [331] = 331,
+  [332] = 332,
+  [333] = 333,
+  [334] = 334,
+  [335] = 335,
+  [336] = 336,
+  [337] = 337,
+  [338] = 338,
+  [339] = 339,
+  [340] = 340,
+  [341] = 222,
+  [342] = 342,
+  [343] = 343,
+  [344] = 344,
+  [345] = 345,
+  [346] = 346,
+  [347] = 119,
+  [348] = 348,
+  [349] = 349,
+  [350] = 350,
+  [351] = 222,
+  [352] = 352,
+  [353] = 321,
+  [354] = 354,
+  [355] = 355,
+  [356] = 338,
+  [357] = 342,
+  [358] = 349,
+  [359] = 359,
+  [360] = 348,
+  [361] = 361,
+  [362] = 362,
+  [363] = 363,
+  [364] = 330,
+  [365] = 365,
+  [366] = 355,
+  [367] = 365,
+  [368] = 309,
+  [369] = 309,
+  [370] = 370,
+  [371] = 370,
+  [372] = 320,
+  [373] = 321,
+  [374] = 323,
+  [375] = 338,
+  [376] = 342,
+  [377] = 349,
+  [378] = 348,
+  [379] = 379,
+  [380] = 380,
+  [381] = 365,
+  [382] = 309,
+  [383] = 320,
+  [384] = 321,
+  [385] = 365,
+  [386] = 309,
+  [387] = 320,
+  [388] = 321,
+  [389] = 365,
+  [390] = 320,
+  [391] = 391,
+  [392] = 392,
+  [393] = 393,
+  [394] = 394,
+  [395] = 395,
+  [396] = 396,
+  [397] = 397,
+  [398] = 398,
+  [399] = 399,
+  [400] = 400,
+  [401] = 401,
+  [402] = 402,
+  [403] = 403,
+  [404] = 404,
+  [405] = 405,
+  [406] = 406,
+  [407] = 161,
+  [408] = 162,
+  [409] = 164,
+  [410] = 165,
+  [411] = 411,
+  [412] = 231,
+  [413] = 152,
+  [414] = 155,
+  [415] = 156,
+  [416] = 258,
+  [417] = 138,
+  [418] = 418,
+  [419] = 419,
+  [420] = 420,
+  [421] = 141,
+  [422] = 422,
+  [423] = 423,
+  [424] = 145,
+  [425] = 425,
+  [426] = 146,
+  [427] = 427,
+  [428] = 232,
+  [429] = 151,
+  [430] = 258,
+  [431] = 231,
+  [432] = 232,
+  [433] = 433,
+  [434] = 66,
+  [435] = 56,
+  [436] = 436,
+  [437] = 420,
+  [438] = 438,
+  [439] = 439,
+  [440] = 418,
+  [441] = 441,
+  [442] = 442,
+  [443] = 443,
+  [444] = 444,
+  [445] = 445,
+  [446] = 393,
+  [447] = 447,
+  [448] = 448,
+  [449] = 449,
+  [450] = 420,
+  [451] = 451,
+  [452] = 418,
+  [453] = 453,
+  [454] = 454,
+  [455] = 455,
+  [456] = 456,
+  [457] = 457,
+  [458] = 458,
+  [459] = 459,
+  [460] = 460,
+  [461] = 461,
+  [462] = 462,
+  [463] = 463,
+  [464] = 464,
+  [465] = 465,
+  [466] = 243,
+  [467] = 271,
+  [468] = 468,
+  [469] = 282,
+  [470] = 470,
+  [471] = 471,
+  [472] = 472,
+  [473] = 473,
+  [474] = 474,
+  [475] = 475,
+  [476] = 277,
+  [477] = 278,
+  [478] = 478,
+  [479] = 280,
+  [480] = 480,
+  [481] = 282,
+  [482] = 262,
+  [483] = 271,
+  [484] = 484,
+  [485] = 269,
+  [486] = 486,
+  [487] = 261,
+  [488] = 267,
+  [489] = 283,
+  [490] = 284,
+  [491] = 491,
+  [492] = 270,
+  [493] = 493,
+  [494] = 267,
+  [495] = 495,
+  [496] = 496,
+  [497] = 497,
+  [498] = 498,
+  [499] = 499,
+  [500] = 500,
+  [501] = 501,
+  [502] = 502,
+  [503] = 503,
+  [504] = 242,
+  [505] = 248,
+  [506] = 506,
+  [507] = 507,
+  [508] = 277,
+  [509] = 252,
+  [510] = 510,
+  [511] = 511,
+  [512] = 512,
+  [513] = 513,
+  [514] = 514,
+  [515] = 515,
+  [516] = 516,
+  [517] = 515,
+  [518] = 518,
+  [519] = 519,
+  [520] = 236,
+  [521] = 521,
+  [522] = 522,
+  [523] = 523,
+  [524] = 280,
+  [525] = 525,
+  [526] = 526,
+  [527] = 527,
+  [528] = 528,
+  [529] = 283,
+  [530] = 530,
+  [531] = 531,
+  [532] = 532,
+  [533] = 533,
+  [534] = 534,
+  [535] = 535,
+  [536] = 536,
+  [537] = 537,
+  [538] = 538,
+  [539] = 539,
+  [540] = 540,
+  [541] = 518,
+  [542] = 269,
+  [543] = 543,
+  [544] = 544,
+  [545] = 522,
+  [546] = 507,
+  [547] = 547,
+  [548] = 548,
+  [549] = 549,
+  [550] = 507,
+  [551] = 551,
+  [552] = 552,
+  [553] = 553,
+  [554] = 554,
+  [555] = 555,
+  [556] = 556,
+  [557] = 557,
+  [558] = 558,
+  [559] = 284,
+  [560] = 560,
+  [561] = 259,
+  [562] = 562,
+  [563] = 563,
+  [564] = 564,
+  [565] = 253,
+  [566] = 566,
+  [567] = 567,
+  [568] = 568,
+  [569] = 569,
+  [570] = 570,
+  [571] = 571,
+  [572] = 262,
+  [573] = 270,
+  [574] = 574,
+  [575] = 575,
+  [576] = 576,
+  [577] = 577,
+  [578] = 278,
+  [579] = 460,
+  [580] = 261,
+  [581] = 513,
+  [582] = 506,
+  [583] = 480,
+  [584] = 584,
+  [585] = 585,
+  [586] = 495,
+  [587] = 495,
+  [588] = 588,
+  [589] = 589,
+};
+
+static const TSCharacterRange sym__module_array_shape_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '<'}, {'>', 'z'}, {'|', 0x17e}, {0x180, 0x2129},
+  {0x212b, 0x10ffff},
 };
 
 static const TSCharacterRange sym_name_character_set_1[] = {
@@ -979,328 +2158,1560 @@ static const TSCharacterRange sym_name_character_set_1[] = {
   {'\\', '\\'}, {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
 };
 
+static const TSCharacterRange sym__operand_name_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'$', '$'}, {'&', '\''}, {'*', '+'}, {'-', '<'}, {'>', 'Z'},
+  {'\\', '\\'}, {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_value_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '('}, {'*', '+'}, {'-', '<'}, {'>', '\\'},
+  {'^', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_value_character_set_2[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', '('}, {'*', '+'}, {'-', '\\'}, {'^', 'z'},
+  {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129}, {0x212b, 0x10ffff},
+};
+
+static const TSCharacterRange sym__plain_text_character_set_1[] = {
+  {0, 0x08}, {0x0e, 0x1f}, {'!', '!'}, {'#', '$'}, {'&', 'z'}, {'|', '|'}, {'~', 0x17e}, {0x180, 0x2129},
+  {0x212b, 0x10ffff},
+};
+
 static bool ts_lex(TSLexer *lexer, TSStateId state) {
   START_LEXER();
   eof = lexer->eof(lexer);
   switch (state) {
     case 0:
-      if (eof) ADVANCE(21);
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '"', 62,
-        '#', 55,
-        '%', 14,
-        '(', 37,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '-', 13,
-        '/', 6,
-        ':', 39,
-        '<', 12,
-        '=', 22,
-        '?', 34,
-        'D', 58,
-        'E', 46,
-        'L', 48,
-        'M', 52,
-        'P', 54,
-        'R', 74,
-        'S', 43,
-        'T', 42,
-        '[', 31,
-        ']', 32,
-        'b', 35,
-        'c', 103,
-        'm', 87,
-        'o', 106,
-        'p', 76,
-        't', 104,
-        '{', 38,
-        '}', 40,
-        'f', 121,
-        's', 121,
-        'u', 121,
+        '"', 184,
+        '#', 126,
+        '%', 68,
+        '(', 164,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 806,
+        '/', 802,
+        ':', 121,
+        '<', 805,
+        '=', 96,
+        '?', 161,
+        'D', 182,
+        'E', 170,
+        'F', 393,
+        'H', 412,
+        'L', 172,
+        'M', 176,
+        'P', 178,
+        'R', 291,
+        'S', 167,
+        'T', 166,
+        '[', 158,
+        ']', 159,
+        'b', 162,
+        'c', 310,
+        'e', 448,
+        'f', 317,
+        'l', 397,
+        'm', 363,
+        'o', 482,
+        'p', 311,
+        's', 339,
+        't', 460,
+        'u', 547,
+        '{', 93,
+        '}', 107,
+        0x17f, 811,
+        0x212a, 811,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          lookahead == ' ') SKIP(75);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
+      if (lookahead != 0) ADVANCE(807);
       END_STATE();
     case 1:
-      if (lookahead == '"') ADVANCE(157);
-      if (lookahead == '\\') ADVANCE(16);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(792);
+      if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
     case 2:
-      if (lookahead == '"') ADVANCE(1);
-      if (lookahead == '(') ADVANCE(29);
-      if (lookahead == '/') ADVANCE(152);
-      if (lookahead == '[') ADVANCE(31);
-      if (lookahead == '{') ADVANCE(38);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(2);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '\n') ADVANCE(1);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(793);
       END_STATE();
     case 3:
       ADVANCE_MAP(
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '/', 6,
-        'b', 36,
-        'o', 107,
-        'p', 111,
-        't', 105,
-        'c', 122,
-        'f', 122,
-        's', 122,
-        'u', 122,
+        '\n', 81,
+        '"', 1,
+        '%', 69,
+        '(', 21,
+        ',', 83,
+        '/', 798,
+        '<', 801,
+        '[', 47,
+        '{', 93,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(3);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+      if (lookahead != 0 &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != '<' &&
+          lookahead != '=' &&
+          lookahead != ']' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(800);
       END_STATE();
     case 4:
-      if (lookahead == '%') ADVANCE(14);
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == '{') ADVANCE(38);
+      if (lookahead == '\n') ADVANCE(81);
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '%') ADVANCE(69);
+      if (lookahead == '/') ADVANCE(802);
+      if (lookahead == '{') ADVANCE(93);
+      if (lookahead == '}') ADVANCE(107);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(4);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
-      END_STATE();
-    case 5:
-      if (lookahead == '(') ADVANCE(37);
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == 'm') ADVANCE(147);
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(8);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
-      END_STATE();
-    case 6:
-      if (lookahead == '*') ADVANCE(7);
-      END_STATE();
-    case 7:
-      if (lookahead == '*') ADVANCE(11);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(7);
+          lookahead != 0x212a) ADVANCE(807);
+      END_STATE();
+    case 5:
+      ADVANCE_MAP(
+        '\n', 81,
+        '"', 1,
+        '/', 808,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
+        '{', 93,
+        '}', 107,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(5);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      if (lookahead != 0 &&
+          lookahead != '%') ADVANCE(811);
+      END_STATE();
+    case 6:
+      if (lookahead == '\n') ADVANCE(81);
+      if (lookahead == ',') ADVANCE(83);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '=') ADVANCE(96);
+      if (lookahead == '}') ADVANCE(107);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(6);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 7:
+      if (lookahead == '"') ADVANCE(1);
+      if (lookahead == '%') ADVANCE(69);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(798);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '{') ADVANCE(93);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(7);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
     case 8:
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == 'm') ADVANCE(147);
+      if (lookahead == '"') ADVANCE(793);
+      if (lookahead == '(') ADVANCE(119);
+      if (lookahead == '/') ADVANCE(786);
+      if (lookahead == '[') ADVANCE(158);
+      if (lookahead == '{') ADVANCE(93);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(8);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(791);
       END_STATE();
     case 9:
-      if (lookahead == '/') ADVANCE(6);
-      if (lookahead == '}') ADVANCE(40);
+      ADVANCE_MAP(
+        '#', 179,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        '/', 25,
+        'D', 181,
+        'E', 169,
+        'L', 171,
+        'M', 175,
+        'P', 177,
+        'S', 168,
+        'T', 165,
+        'b', 16,
+        'o', 57,
+        'p', 59,
+        't', 56,
+        '}', 107,
+        'c', 66,
+        'f', 66,
+        's', 66,
+        'u', 66,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(9);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
       END_STATE();
     case 10:
-      if (lookahead == '/') ADVANCE(6);
+      ADVANCE_MAP(
+        '%', 68,
+        '(', 119,
+        ')', 120,
+        '/', 25,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
+      );
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ') SKIP(10);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 11:
+      if (lookahead == '%') ADVANCE(68);
+      if (lookahead == ')') ADVANCE(120);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '{') ADVANCE(93);
+      if (lookahead == '}') ADVANCE(107);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(11);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 12:
+      ADVANCE_MAP(
+        '%', 67,
+        '(', 119,
+        ')', 120,
+        '/', 25,
+        'b', 552,
+        'o', 566,
+        'p', 568,
+        't', 565,
+        'c', 570,
+        'f', 570,
+        's', 570,
+        'u', 570,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(12);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 13:
+      ADVANCE_MAP(
+        '%', 69,
+        '(', 164,
+        '/', 25,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(14);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 14:
+      ADVANCE_MAP(
+        '%', 69,
+        '/', 25,
+        'b', 721,
+        'c', 610,
+        'f', 614,
+        'm', 648,
+        's', 629,
+        't', 722,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(14);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 15:
+      if (lookahead == '(') ADVANCE(23);
+      if (lookahead == ')') ADVANCE(18);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(15);
+      END_STATE();
+    case 16:
+      if (lookahead == '(') ADVANCE(130);
+      if (lookahead == 'f') ADVANCE(37);
+      END_STATE();
+    case 17:
+      if (lookahead == '(') ADVANCE(18);
+      if (lookahead == ')') ADVANCE(127);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(17);
+      END_STATE();
+    case 18:
+      if (lookahead == '(') ADVANCE(15);
+      if (lookahead == ')') ADVANCE(17);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(18);
+      END_STATE();
+    case 19:
+      if (lookahead == ')') ADVANCE(120);
+      if (lookahead == ',') ADVANCE(83);
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'c') ADVANCE(587);
+      if (lookahead == 'p') ADVANCE(579);
+      if (lookahead == '{') ADVANCE(93);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(19);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 20:
+      if (lookahead == ')') ADVANCE(800);
+      if (lookahead == '/') ADVANCE(813);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 21:
+      if (lookahead == ')') ADVANCE(800);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 22:
+      if (lookahead == ')') ADVANCE(795);
+      if (lookahead == '*') ADVANCE(20);
+      if (lookahead == '\n' ||
+          lookahead == '(') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(22);
+      END_STATE();
+    case 23:
+      if (lookahead == ')') ADVANCE(15);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(23);
+      END_STATE();
+    case 24:
+      if (lookahead == '*') ADVANCE(804);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(24);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(803);
+      END_STATE();
+    case 25:
+      if (lookahead == '*') ADVANCE(26);
+      if (lookahead == '/') ADVANCE(818);
+      END_STATE();
+    case 26:
+      if (lookahead == '*') ADVANCE(29);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(26);
+      END_STATE();
+    case 27:
+      if (lookahead == '*') ADVANCE(810);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(27);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(809);
+      END_STATE();
+    case 28:
+      if (lookahead == '*') ADVANCE(35);
+      if (lookahead == ']') ADVANCE(795);
+      if (lookahead == '\n' ||
+          lookahead == '[') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(28);
+      END_STATE();
+    case 29:
+      if (lookahead == '/') ADVANCE(812);
+      END_STATE();
+    case 30:
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'c') ADVANCE(731);
+      if (lookahead == 'e') ADVANCE(711);
+      if (lookahead == 'f') ADVANCE(676);
+      if (lookahead == 'l') ADVANCE(680);
+      if (lookahead == '}') ADVANCE(107);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(30);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 31:
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'f') ADVANCE(678);
+      if (lookahead == 'p') ADVANCE(619);
+      if (lookahead == '}') ADVANCE(107);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(31);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 32:
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == 'm') ADVANCE(648);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(32);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 33:
+      if (lookahead == '/') ADVANCE(25);
+      if (lookahead == '}') ADVANCE(107);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(33);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 34:
+      if (lookahead == '/') ADVANCE(25);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(34);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(59);
+          lookahead == '~') ADVANCE(183);
       END_STATE();
-    case 11:
-      if (lookahead == '/') ADVANCE(158);
+    case 35:
+      if (lookahead == '/') ADVANCE(814);
+      if (lookahead == ']') ADVANCE(800);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
       END_STATE();
-    case 12:
-      if (lookahead == '=') ADVANCE(33);
+    case 36:
+      if (lookahead == '/') ADVANCE(574);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(36);
+      if (lookahead != 0 &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(578);
       END_STATE();
-    case 13:
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
+    case 37:
+      if (lookahead == '1') ADVANCE(38);
       END_STATE();
-    case 14:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(125);
+    case 38:
+      if (lookahead == '6') ADVANCE(41);
       END_STATE();
-    case 15:
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(126);
+    case 39:
+      if (lookahead == '=') ADVANCE(160);
       END_STATE();
-    case 16:
+    case 40:
+      if (lookahead == '>') ADVANCE(115);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      END_STATE();
+    case 41:
+      if (lookahead == '[') ADVANCE(48);
+      END_STATE();
+    case 42:
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(42);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(43);
+      END_STATE();
+    case 43:
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(43);
+      END_STATE();
+    case 44:
+      if (lookahead == '\\') ADVANCE(70);
+      if (lookahead == '\t' ||
+          lookahead == ' ') ADVANCE(44);
+      if (lookahead == ']' ||
+          lookahead == '}') ADVANCE(1);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(46);
+      END_STATE();
+    case 45:
+      if (lookahead == '\\') ADVANCE(70);
+      if (lookahead == '\t' ||
+          lookahead == ' ') ADVANCE(44);
+      if (('\n' <= lookahead && lookahead <= '\r')) ADVANCE(46);
+      if (lookahead != 0 &&
+          lookahead != '"' &&
+          lookahead != '%' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(1);
+      END_STATE();
+    case 46:
+      if (lookahead == '\\') ADVANCE(70);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(46);
+      END_STATE();
+    case 47:
+      if (lookahead == ']') ADVANCE(800);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
+      END_STATE();
+    case 48:
+      if (lookahead == ']') ADVANCE(129);
+      if (lookahead == ',' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          lookahead == '<' ||
+          lookahead == '=' ||
+          lookahead == '?') ADVANCE(48);
+      END_STATE();
+    case 49:
+      if (lookahead == 'a') ADVANCE(58);
+      END_STATE();
+    case 50:
+      if (lookahead == 'd') ADVANCE(41);
+      END_STATE();
+    case 51:
+      if (lookahead == 'e') ADVANCE(50);
+      END_STATE();
+    case 52:
+      if (lookahead == 'e') ADVANCE(41);
+      END_STATE();
+    case 53:
+      if (lookahead == 'e') ADVANCE(55);
+      END_STATE();
+    case 54:
+      if (lookahead == 'k') ADVANCE(53);
+      END_STATE();
+    case 55:
+      if (lookahead == 'n') ADVANCE(41);
+      END_STATE();
+    case 56:
+      if (lookahead == 'o') ADVANCE(54);
+      END_STATE();
+    case 57:
+      if (lookahead == 'p') ADVANCE(49);
+      END_STATE();
+    case 58:
+      if (lookahead == 'q') ADVANCE(60);
+      END_STATE();
+    case 59:
+      if (lookahead == 'r') ADVANCE(51);
+      END_STATE();
+    case 60:
+      if (lookahead == 'u') ADVANCE(52);
+      END_STATE();
+    case 61:
+      if (lookahead == '{') ADVANCE(62);
+      if (lookahead == '}') ADVANCE(128);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(61);
+      END_STATE();
+    case 62:
+      if (lookahead == '}') ADVANCE(61);
+      if ((!eof && set_contains(sym__module_array_shape_character_set_1, 9, lookahead))) ADVANCE(62);
+      END_STATE();
+    case 63:
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 64:
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
+      END_STATE();
+    case 65:
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      END_STATE();
+    case 66:
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(42);
+      END_STATE();
+    case 67:
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(572);
+      END_STATE();
+    case 68:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(551);
+      END_STATE();
+    case 69:
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(573);
+      END_STATE();
+    case 70:
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(1);
+      END_STATE();
+    case 71:
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 17:
-      if (eof) ADVANCE(21);
+    case 72:
+      if (eof) ADVANCE(80);
       ADVANCE_MAP(
-        '"', 62,
-        '#', 55,
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '-', 13,
-        '/', 6,
-        ':', 39,
-        '<', 12,
-        '=', 22,
-        '?', 34,
-        'D', 58,
-        'E', 46,
-        'L', 48,
-        'M', 52,
-        'P', 54,
-        'R', 74,
-        'S', 43,
-        'T', 42,
-        '[', 31,
-        ']', 32,
-        'b', 35,
-        'c', 103,
-        'm', 87,
-        'o', 106,
-        'p', 76,
-        't', 104,
-        '{', 38,
-        '}', 40,
-        'f', 121,
-        's', 121,
-        'u', 121,
+        '\n', 81,
+        '"', 1,
+        '%', 68,
+        '(', 21,
+        ',', 83,
+        '/', 798,
+        '<', 801,
+        'E', 238,
+        'F', 258,
+        'R', 240,
+        'S', 277,
+        '[', 47,
+        '{', 93,
       );
       if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(17);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      if (('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 18:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '"', 62,
-        '%', 15,
-        '(', 29,
-        ')', 30,
-        ',', 27,
-        '/', 152,
-        '<', 155,
-        '=', 22,
-        '[', 31,
-        ']', 32,
-        '{', 38,
-        '}', 40,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(18);
-      if (lookahead != 0 &&
-          lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(156);
-      END_STATE();
-    case 19:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '#', 55,
-        '(', 29,
-        ')', 30,
-        '*', 56,
-        ',', 27,
-        '/', 6,
-        'D', 57,
-        'E', 45,
-        'L', 47,
-        'M', 51,
-        'P', 53,
-        'S', 44,
-        'T', 41,
-        'c', 135,
-        'p', 127,
-        '{', 38,
-        '}', 40,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(19);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 20:
-      if (eof) ADVANCE(21);
-      ADVANCE_MAP(
-        '%', 14,
-        '(', 29,
-        ')', 30,
-        '/', 6,
-        'R', 74,
-        'b', 36,
-        'o', 107,
-        'p', 111,
-        't', 105,
-        'c', 122,
-        'f', 122,
-        's', 122,
-        'u', 122,
-      );
-      if (('\t' <= lookahead && lookahead <= '\r') ||
-          lookahead == ' ') SKIP(20);
+          lookahead == ' ') SKIP(72);
       if (('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if (lookahead != 0 &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != '<' &&
+          lookahead != '=' &&
+          lookahead != ']' &&
+          lookahead != '}' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(800);
       END_STATE();
-    case 21:
+    case 73:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '\n', 81,
+        '%', 68,
+        ',', 83,
+        '/', 25,
+        '=', 96,
+        'E', 193,
+        'F', 213,
+        'R', 195,
+        'S', 232,
+        '}', 107,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(73);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 74:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '\n', 81,
+        '%', 68,
+        ',', 83,
+        '/', 25,
+        'E', 289,
+        'F', 393,
+        'R', 291,
+        'S', 512,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(74);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 75:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '"', 184,
+        '#', 179,
+        '%', 68,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 806,
+        '/', 802,
+        ':', 121,
+        '<', 805,
+        '=', 96,
+        '?', 161,
+        'D', 182,
+        'E', 170,
+        'F', 393,
+        'H', 412,
+        'L', 172,
+        'M', 176,
+        'P', 178,
+        'R', 291,
+        'S', 167,
+        'T', 166,
+        '[', 158,
+        ']', 159,
+        'b', 162,
+        'c', 310,
+        'e', 448,
+        'f', 317,
+        'l', 397,
+        'm', 363,
+        'o', 482,
+        'p', 311,
+        's', 339,
+        't', 460,
+        'u', 547,
+        '{', 93,
+        '}', 107,
+        0x17f, 811,
+        0x212a, 811,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(75);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead != 0) ADVANCE(807);
+      END_STATE();
+    case 76:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '"', 184,
+        '%', 69,
+        '(', 119,
+        ')', 120,
+        ',', 83,
+        '/', 786,
+        '<', 789,
+        '=', 96,
+        '[', 158,
+        ']', 159,
+        '{', 93,
+        '}', 107,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(76);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(791);
+      END_STATE();
+    case 77:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '#', 126,
+        '%', 68,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 40,
+        '/', 25,
+        ':', 121,
+        '<', 39,
+        '=', 96,
+        '?', 161,
+        'E', 289,
+        'F', 393,
+        'H', 412,
+        'R', 291,
+        'S', 512,
+        '[', 158,
+        ']', 159,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        '{', 93,
+        '}', 107,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(78);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 78:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '%', 68,
+        '(', 119,
+        ')', 120,
+        '*', 180,
+        ',', 83,
+        '-', 40,
+        '/', 25,
+        ':', 121,
+        '<', 39,
+        '=', 96,
+        '?', 161,
+        'E', 289,
+        'F', 393,
+        'H', 412,
+        'R', 291,
+        'S', 512,
+        '[', 158,
+        ']', 159,
+        'b', 163,
+        'o', 486,
+        'p', 498,
+        't', 463,
+        '{', 93,
+        '}', 107,
+        'c', 548,
+        'f', 548,
+        's', 548,
+        'u', 548,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(78);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 79:
+      if (eof) ADVANCE(80);
+      ADVANCE_MAP(
+        '%', 68,
+        '(', 17,
+        ',', 83,
+        '-', 65,
+        '/', 25,
+        'E', 289,
+        'F', 393,
+        'R', 291,
+        'S', 512,
+        '}', 107,
+      );
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') SKIP(79);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if (('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 80:
       ACCEPT_TOKEN(ts_builtin_sym_end);
       END_STATE();
-    case 22:
-      ACCEPT_TOKEN(anon_sym_EQ);
+    case 81:
+      ACCEPT_TOKEN(anon_sym_LF);
+      if (lookahead == '\n') ADVANCE(81);
       END_STATE();
-    case 23:
-      ACCEPT_TOKEN(anon_sym_constant);
+    case 82:
+      ACCEPT_TOKEN(anon_sym_HloModule);
       if (lookahead == '#' ||
+          lookahead == '-' ||
           lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 24:
-      ACCEPT_TOKEN(anon_sym_constant);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 25:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 26:
-      ACCEPT_TOKEN(anon_sym_parameter);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 27:
+    case 83:
       ACCEPT_TOKEN(anon_sym_COMMA);
       END_STATE();
-    case 28:
+    case 84:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 85:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 86:
+      ACCEPT_TOKEN(anon_sym_FileNames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 87:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 88:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 89:
+      ACCEPT_TOKEN(anon_sym_FunctionNames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 90:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 91:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 92:
+      ACCEPT_TOKEN(anon_sym_FileLocations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 93:
+      ACCEPT_TOKEN(anon_sym_LBRACE);
+      END_STATE();
+    case 94:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 95:
+      ACCEPT_TOKEN(anon_sym_file_name_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 96:
+      ACCEPT_TOKEN(anon_sym_EQ);
+      END_STATE();
+    case 97:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 98:
+      ACCEPT_TOKEN(anon_sym_function_name_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 99:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 100:
+      ACCEPT_TOKEN(anon_sym_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 101:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 102:
+      ACCEPT_TOKEN(anon_sym_end_line);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 103:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 104:
+      ACCEPT_TOKEN(anon_sym_column);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 105:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 106:
+      ACCEPT_TOKEN(anon_sym_end_column);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 107:
+      ACCEPT_TOKEN(anon_sym_RBRACE);
+      END_STATE();
+    case 108:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 109:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 110:
+      ACCEPT_TOKEN(anon_sym_StackFrames);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 111:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 112:
+      ACCEPT_TOKEN(anon_sym_file_location_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 113:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 114:
+      ACCEPT_TOKEN(anon_sym_parent_frame_id);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 115:
+      ACCEPT_TOKEN(anon_sym_DASH_GT);
+      END_STATE();
+    case 116:
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 117:
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 118:
+      ACCEPT_TOKEN(sym_entry);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 119:
+      ACCEPT_TOKEN(anon_sym_LPAREN);
+      END_STATE();
+    case 120:
+      ACCEPT_TOKEN(anon_sym_RPAREN);
+      END_STATE();
+    case 121:
+      ACCEPT_TOKEN(anon_sym_COLON);
+      END_STATE();
+    case 122:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 123:
+      ACCEPT_TOKEN(anon_sym_constant);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 124:
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 125:
+      ACCEPT_TOKEN(anon_sym_parameter);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 126:
+      ACCEPT_TOKEN(anon_sym_POUND);
+      END_STATE();
+    case 127:
+      ACCEPT_TOKEN(sym__module_literal);
+      END_STATE();
+    case 128:
+      ACCEPT_TOKEN(sym__module_array_shape);
+      END_STATE();
+    case 129:
+      ACCEPT_TOKEN(sym__module_array_shape);
+      if (lookahead == '{') ADVANCE(61);
+      END_STATE();
+    case 130:
+      ACCEPT_TOKEN(anon_sym_b_LPAREN);
+      END_STATE();
+    case 131:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 132:
+      ACCEPT_TOKEN(anon_sym_metadata);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 133:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 134:
+      ACCEPT_TOKEN(anon_sym_calls);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 135:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 136:
+      ACCEPT_TOKEN(anon_sym_to_apply);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 137:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 138:
+      ACCEPT_TOKEN(anon_sym_body);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 139:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 140:
+      ACCEPT_TOKEN(anon_sym_condition);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 141:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 142:
+      ACCEPT_TOKEN(anon_sym_select);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 143:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 144:
+      ACCEPT_TOKEN(anon_sym_scatter);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 145:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 146:
+      ACCEPT_TOKEN(anon_sym_branch_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 147:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 148:
+      ACCEPT_TOKEN(anon_sym_called_computations);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 149:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 150:
+      ACCEPT_TOKEN(anon_sym_true_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 151:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 152:
+      ACCEPT_TOKEN(anon_sym_false_computation);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 153:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 154:
+      ACCEPT_TOKEN(anon_sym_control_DASHpredecessors);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 155:
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 156:
+      ACCEPT_TOKEN(sym_root);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 157:
       ACCEPT_TOKEN(sym_root);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1308,64 +3719,51 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 29:
-      ACCEPT_TOKEN(anon_sym_LPAREN);
-      END_STATE();
-    case 30:
-      ACCEPT_TOKEN(anon_sym_RPAREN);
-      END_STATE();
-    case 31:
+    case 158:
       ACCEPT_TOKEN(anon_sym_LBRACK);
       END_STATE();
-    case 32:
+    case 159:
       ACCEPT_TOKEN(anon_sym_RBRACK);
       END_STATE();
-    case 33:
+    case 160:
       ACCEPT_TOKEN(anon_sym_LT_EQ);
       END_STATE();
-    case 34:
+    case 161:
       ACCEPT_TOKEN(anon_sym_QMARK);
       END_STATE();
-    case 35:
+    case 162:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(69);
+      if (lookahead == 'f') ADVANCE(282);
+      if (lookahead == 'o') ADVANCE(350);
+      if (lookahead == 'r') ADVANCE(321);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
-    case 36:
+    case 163:
       ACCEPT_TOKEN(anon_sym_b);
-      if (lookahead == 'f') ADVANCE(70);
+      if (lookahead == 'f') ADVANCE(283);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 37:
+    case 164:
       ACCEPT_TOKEN(anon_sym_LPAREN2);
       END_STATE();
-    case 38:
-      ACCEPT_TOKEN(anon_sym_LBRACE);
-      END_STATE();
-    case 39:
-      ACCEPT_TOKEN(anon_sym_COLON);
-      END_STATE();
-    case 40:
-      ACCEPT_TOKEN(anon_sym_RBRACE);
-      END_STATE();
-    case 41:
+    case 165:
       ACCEPT_TOKEN(anon_sym_T);
       END_STATE();
-    case 42:
+    case 166:
       ACCEPT_TOKEN(anon_sym_T);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1373,40 +3771,42 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 43:
+    case 167:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(50);
+      if (lookahead == 'C') ADVANCE(174);
+      if (lookahead == 't') ADVANCE(319);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 44:
+    case 168:
       ACCEPT_TOKEN(anon_sym_S);
-      if (lookahead == 'C') ADVANCE(49);
+      if (lookahead == 'C') ADVANCE(173);
       END_STATE();
-    case 45:
+    case 169:
       ACCEPT_TOKEN(anon_sym_E);
       END_STATE();
-    case 46:
+    case 170:
       ACCEPT_TOKEN(anon_sym_E);
+      if (lookahead == 'N') ADVANCE(294);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 47:
+    case 171:
       ACCEPT_TOKEN(anon_sym_L);
       END_STATE();
-    case 48:
+    case 172:
       ACCEPT_TOKEN(anon_sym_L);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1414,12 +3814,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 49:
+    case 173:
       ACCEPT_TOKEN(anon_sym_SC);
       END_STATE();
-    case 50:
+    case 174:
       ACCEPT_TOKEN(anon_sym_SC);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1427,12 +3827,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 51:
+    case 175:
       ACCEPT_TOKEN(anon_sym_M);
       END_STATE();
-    case 52:
+    case 176:
       ACCEPT_TOKEN(anon_sym_M);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1440,12 +3840,12 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 53:
+    case 177:
       ACCEPT_TOKEN(anon_sym_P);
       END_STATE();
-    case 54:
+    case 178:
       ACCEPT_TOKEN(anon_sym_P);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1453,18 +3853,18 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 55:
-      ACCEPT_TOKEN(anon_sym_POUND);
+    case 179:
+      ACCEPT_TOKEN(anon_sym_POUND2);
       END_STATE();
-    case 56:
+    case 180:
       ACCEPT_TOKEN(anon_sym_STAR);
       END_STATE();
-    case 57:
+    case 181:
       ACCEPT_TOKEN(anon_sym_D);
       END_STATE();
-    case 58:
+    case 182:
       ACCEPT_TOKEN(anon_sym_D);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1472,95 +3872,77 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 59:
+    case 183:
       ACCEPT_TOKEN(sym_level_types);
       if (lookahead == '!' ||
           lookahead == '+' ||
           lookahead == ',' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           ('a' <= lookahead && lookahead <= 'z') ||
-          lookahead == '~') ADVANCE(59);
+          lookahead == '~') ADVANCE(183);
       END_STATE();
-    case 60:
-      ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 61:
-      ACCEPT_TOKEN(anon_sym_metadata);
-      if (lookahead == '-' ||
-          lookahead == '.' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
-      END_STATE();
-    case 62:
+    case 184:
       ACCEPT_TOKEN(anon_sym_DQUOTE);
-      if (lookahead == '"') ADVANCE(157);
-      if (lookahead == '\\') ADVANCE(16);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(792);
+      if (lookahead == '\\') ADVANCE(71);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
           lookahead != 0x212a) ADVANCE(1);
       END_STATE();
-    case 63:
+    case 185:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(123);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(64);
+      if (lookahead == '-') ADVANCE(549);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(186);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       END_STATE();
-    case 64:
+    case 186:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (lookahead == '-') ADVANCE(123);
+      if (lookahead == '-') ADVANCE(549);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(64);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(186);
       END_STATE();
-    case 65:
+    case 187:
       ACCEPT_TOKEN(sym_primitive_type);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(65);
-      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(67);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(187);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(189);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       END_STATE();
-    case 66:
+    case 188:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
       END_STATE();
-    case 67:
+    case 189:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+          lookahead == '_') ADVANCE(550);
       if (('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(67);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(189);
       END_STATE();
-    case 68:
+    case 190:
       ACCEPT_TOKEN(sym_primitive_type);
       if (lookahead == '#' ||
           lookahead == '-' ||
@@ -1568,831 +3950,6426 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
       END_STATE();
-    case 69:
+    case 191:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(71);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'F') ADVANCE(227);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
       END_STATE();
-    case 70:
+    case 192:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '1') ADVANCE(72);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'L') ADVANCE(226);
+      if (lookahead == 'N') ADVANCE(201);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 193:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'N') ADVANCE(198);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 194:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'N') ADVANCE(205);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 195:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'O') ADVANCE(196);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 196:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'O') ADVANCE(199);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 197:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'R') ADVANCE(200);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 198:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'T') ADVANCE(197);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 199:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'T') ADVANCE(155);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 200:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'Y') ADVANCE(116);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 201:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(218);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 202:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(206);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 203:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(219);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 204:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(234);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 205:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'a') ADVANCE(220);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 206:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(216);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 207:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(233);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 208:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'c') ADVANCE(204);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 209:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(192);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 210:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(228);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 211:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(229);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 212:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'e') ADVANCE(231);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 213:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'i') ADVANCE(217);
+      if (lookahead == 'u') ADVANCE(221);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 214:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'i') ADVANCE(224);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 215:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'i') ADVANCE(225);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 216:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'k') ADVANCE(191);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 217:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'l') ADVANCE(209);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 218:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'm') ADVANCE(210);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 219:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'm') ADVANCE(211);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 220:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'm') ADVANCE(212);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 221:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(207);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 222:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(194);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 223:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'n') ADVANCE(230);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 224:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'o') ADVANCE(222);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 225:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'o') ADVANCE(223);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 226:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'o') ADVANCE(208);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 227:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 'r') ADVANCE(203);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 228:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(84);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 229:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(108);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 230:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(90);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 231:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 's') ADVANCE(87);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 232:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 't') ADVANCE(202);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 233:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 't') ADVANCE(214);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 234:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == 't') ADVANCE(215);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 235:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#') ADVANCE(550);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(235);
+      END_STATE();
+    case 236:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'F') ADVANCE(272);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 71:
+    case 237:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 72:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '6') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'L') ADVANCE(271);
+      if (lookahead == 'N') ADVANCE(246);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 73:
+    case 238:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(75);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'N') ADVANCE(243);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 74:
+    case 239:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'O') ADVANCE(73);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'N') ADVANCE(250);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 75:
+    case 240:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'T') ADVANCE(28);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'O') ADVANCE(241);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 76:
+    case 241:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(112);
-      if (lookahead == 'r') ADVANCE(88);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 77:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(108);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 78:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(98);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 79:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(60);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 80:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(109);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'O') ADVANCE(244);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 81:
+    case 242:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(86);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 82:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(102);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 83:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'a') ADVANCE(118);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 84:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 85:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'R') ADVANCE(245);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 86:
+    case 243:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'd') ADVANCE(83);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 87:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(115);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 88:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(84);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 89:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 90:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(85);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'T') ADVANCE(242);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 91:
+    case 244:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'T') ADVANCE(156);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 92:
+    case 245:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(101);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == 'Y') ADVANCE(117);
+      if (lookahead == '[') ADVANCE(47);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 93:
+    case 246:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(100);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 94:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(117);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 95:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'e') ADVANCE(110);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 96:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(92);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(263);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 97:
+    case 247:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'k') ADVANCE(93);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 98:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'm') ADVANCE(94);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 99:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(113);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 100:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(66);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 101:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(68);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(251);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 102:
+    case 248:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'n') ADVANCE(114);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 103:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(99);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 104:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(97);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 105:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'o') ADVANCE(96);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(264);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 106:
+    case 249:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(77);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 107:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'p') ADVANCE(80);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(279);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 108:
+    case 250:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(120);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 109:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'q') ADVANCE(119);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'a') ADVANCE(265);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 110:
+    case 251:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(25);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 111:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(90);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'c') ADVANCE(261);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 112:
+    case 252:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'r') ADVANCE(78);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 113:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 's') ADVANCE(116);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 114:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(23);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 115:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(81);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 116:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(82);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 117:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(95);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 118:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 't') ADVANCE(79);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 119:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(91);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'c') ADVANCE(278);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 120:
+    case 253:
       ACCEPT_TOKEN(sym_name);
-      if (lookahead == 'u') ADVANCE(89);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 121:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(63);
-      if (lookahead == '-' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      END_STATE();
-    case 122:
-      ACCEPT_TOKEN(sym_name);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(65);
-      if (lookahead == '#' ||
-          lookahead == '-' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
-      END_STATE();
-    case 123:
-      ACCEPT_TOKEN(sym_name);
-      if (lookahead == '#' ||
-          lookahead == '.' ||
-          ('A' <= lookahead && lookahead <= 'Z') ||
-          lookahead == '_') ADVANCE(124);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(123);
-      END_STATE();
-    case 124:
-      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'c') ADVANCE(249);
       if (lookahead == '#' ||
           lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(124);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 125:
+    case 254:
       ACCEPT_TOKEN(sym_name);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(125);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(237);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
       END_STATE();
-    case 126:
+    case 255:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(273);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 256:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(274);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 257:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'e') ADVANCE(276);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 258:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(262);
+      if (lookahead == 'u') ADVANCE(266);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 259:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(269);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 260:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'i') ADVANCE(270);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 261:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'k') ADVANCE(236);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 262:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'l') ADVANCE(254);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 263:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(255);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 264:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(256);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 265:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'm') ADVANCE(257);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 266:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(252);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 267:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(239);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 268:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'n') ADVANCE(275);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 269:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(267);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 270:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(268);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 271:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'o') ADVANCE(253);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 272:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 'r') ADVANCE(248);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 273:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(85);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 274:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(109);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 275:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(91);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 276:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 's') ADVANCE(88);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 277:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 't') ADVANCE(247);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 278:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 't') ADVANCE(259);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 279:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == 't') ADVANCE(260);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 280:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(280);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 281:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '-') ADVANCE(487);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 282:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(284);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 283:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '1') ADVANCE(285);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 284:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 285:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '6') ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 286:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'F') ADVANCE(500);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 287:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'L') ADVANCE(467);
+      if (lookahead == 'N') ADVANCE(314);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 288:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'M') ADVANCE(462);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 289:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(294);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 290:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'N') ADVANCE(327);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 291:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'O') ADVANCE(292);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 292:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'O') ADVANCE(295);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 293:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'R') ADVANCE(296);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 294:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(293);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 295:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'T') ADVANCE(157);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 296:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'Y') ADVANCE(118);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 297:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(340);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 298:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(424);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 299:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(391);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 300:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(313);
+      if (lookahead == 'k') ADVANCE(382);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 301:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(343);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 302:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(395);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 303:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(398);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 304:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(459);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 305:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(399);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 306:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(401);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 307:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(347);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 308:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(348);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 309:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '_') ADVANCE(349);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z')) ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 310:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(423);
+      if (lookahead == 'o') ADVANCE(418);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 311:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(493);
+      if (lookahead == 'r') ADVANCE(375);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 312:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(492);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 313:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(483);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 314:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(425);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 315:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(131);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 316:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(491);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 317:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(414);
+      if (lookahead == 'i') ADVANCE(420);
+      if (lookahead == 'u') ADVANCE(439);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 318:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(519);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 319:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(337);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 320:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(432);
+      if (lookahead == 'e') ADVANCE(455);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 321:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(449);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 322:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(360);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 323:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(520);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 324:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(428);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 325:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(457);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 326:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(429);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 327:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(431);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 328:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(433);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 329:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(434);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 330:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(524);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 331:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(526);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 332:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(527);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 333:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(528);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 334:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(529);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 335:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'a') ADVANCE(530);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 336:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(513);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 337:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(410);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 338:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(392);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 339:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(318);
+      if (lookahead == 'e') ADVANCE(422);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 340:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(465);
+      if (lookahead == 'l') ADVANCE(394);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 341:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(330);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 342:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(516);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 343:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(464);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 344:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(514);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 345:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(373);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 346:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(331);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 347:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(479);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 348:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(480);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 349:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'c') ADVANCE(481);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 350:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(545);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 351:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(297);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 352:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 353:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(538);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 354:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(95);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 355:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(114);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 356:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(112);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 357:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(98);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 358:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 359:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(409);
+      if (lookahead == 's') ADVANCE(523);
+      if (lookahead == 't') ADVANCE(494);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 360:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(323);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 361:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(378);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 362:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'd') ADVANCE(309);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 363:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(517);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 364:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(287);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 365:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 366:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(99);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 367:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(502);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 368:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(102);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 369:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(82);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 370:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(302);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 371:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 372:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(298);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 373:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(509);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 374:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(503);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 375:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(352);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 376:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(495);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 377:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(301);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 378:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(345);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 379:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(496);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 380:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(505);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 381:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(362);
+      if (lookahead == 's') ADVANCE(133);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 382:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(440);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 383:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(361);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 384:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(358);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 385:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(447);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 386:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(344);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 387:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(303);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 388:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(522);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 389:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(306);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 390:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'e') ADVANCE(307);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 391:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'f') ADVANCE(501);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 392:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'h') ADVANCE(308);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 393:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(413);
+      if (lookahead == 'u') ADVANCE(438);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 394:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(450);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 395:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(354);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 396:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(472);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 397:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(452);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 398:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(355);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 399:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(356);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 400:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(466);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 401:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(357);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 402:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(468);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 403:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(471);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 404:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(473);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 405:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(475);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 406:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(476);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 407:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(477);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 408:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(474);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 409:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'i') ADVANCE(525);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 410:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'k') ADVANCE(286);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 411:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'k') ADVANCE(385);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 412:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(461);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 413:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(364);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 414:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(511);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 415:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(381);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 416:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(281);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 417:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(546);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 418:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(535);
+      if (lookahead == 'n') ADVANCE(359);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 419:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(537);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 420:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(372);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 421:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(369);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 422:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(386);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 423:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(415);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 424:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'l') ADVANCE(478);
+      if (lookahead == 'n') ADVANCE(324);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 425:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(367);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 426:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(484);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 427:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(444);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 428:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(370);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 429:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(374);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 430:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(441);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 431:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(380);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 432:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(388);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 433:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(387);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 434:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(389);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 435:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(488);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 436:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(489);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 437:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'm') ADVANCE(490);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 438:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(336);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 439:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(342);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 440:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(188);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 441:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(103);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 442:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(290);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 443:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(139);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 444:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(106);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 445:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(150);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 446:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(152);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 447:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(190);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 448:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(351);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 449:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(338);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 450:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(368);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 451:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(504);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 452:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(366);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 453:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(304);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 454:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(506);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 455:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(518);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 456:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(507);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 457:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(515);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 458:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(305);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 459:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'n') ADVANCE(329);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 460:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(300);
+      if (lookahead == 'r') ADVANCE(539);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 461:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(288);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 462:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(353);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 463:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(411);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 464:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(426);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 465:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(419);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 466:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(442);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 467:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(341);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 468:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(451);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 469:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(416);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 470:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(497);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 471:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(458);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 472:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(453);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 473:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(445);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 474:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(443);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 475:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(446);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 476:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(454);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 477:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(456);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 478:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(346);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 479:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(435);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 480:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(436);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 481:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'o') ADVANCE(437);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 482:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(312);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 483:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(485);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 484:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(536);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 485:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(417);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 486:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(316);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 487:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(499);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 488:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(542);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 489:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(543);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 490:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'p') ADVANCE(544);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 491:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(541);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 492:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'q') ADVANCE(540);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 493:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(320);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 494:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(469);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 495:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(143);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 496:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(124);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 497:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(508);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 498:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(384);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 499:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(383);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 500:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(326);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 501:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'r') ADVANCE(328);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 502:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(86);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 503:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(110);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 504:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(92);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 505:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(89);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 506:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(146);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 507:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(148);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 508:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(153);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 509:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(510);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 510:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(470);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 511:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 's') ADVANCE(390);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 512:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(319);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 513:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(400);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 514:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(141);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 515:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(122);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 516:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(396);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 517:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(322);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 518:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(299);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 519:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(521);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 520:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(315);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 521:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(376);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 522:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(379);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 523:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(325);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 524:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(402);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 525:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(408);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 526:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(403);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 527:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(404);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 528:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(405);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 529:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(406);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 530:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(407);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 531:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(332);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 532:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(333);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 533:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(334);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 534:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 't') ADVANCE(335);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 535:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(430);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 536:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(531);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 537:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(427);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 538:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(421);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 539:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(377);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 540:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(365);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 541:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(371);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 542:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(532);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 543:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(533);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 544:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'u') ADVANCE(534);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 545:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(137);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 546:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == 'y') ADVANCE(136);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 547:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(185);
+      if (lookahead == '-' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      END_STATE();
+    case 548:
+      ACCEPT_TOKEN(sym_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(187);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 549:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(550);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(549);
+      END_STATE();
+    case 550:
+      ACCEPT_TOKEN(sym_name);
+      if (lookahead == '#' ||
+          lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(550);
+      END_STATE();
+    case 551:
+      ACCEPT_TOKEN(sym_name);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(551);
+      END_STATE();
+    case 552:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '(') ADVANCE(130);
+      if (lookahead == 'f') ADVANCE(553);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 553:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '1') ADVANCE(554);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 554:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '6') ADVANCE(557);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 555:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(555);
+      if (('a' <= lookahead && lookahead <= 'z')) ADVANCE(556);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(571);
+      END_STATE();
+    case 556:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_') ADVANCE(571);
+      if (('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(556);
+      END_STATE();
+    case 557:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '[') ADVANCE(48);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 558:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'a') ADVANCE(567);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 559:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'd') ADVANCE(557);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 560:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(559);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 561:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(557);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 562:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'e') ADVANCE(564);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 563:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'k') ADVANCE(562);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 564:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'n') ADVANCE(557);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 565:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'o') ADVANCE(563);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 566:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'p') ADVANCE(558);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 567:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'q') ADVANCE(569);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 568:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'r') ADVANCE(560);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 569:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == 'u') ADVANCE(561);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 570:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(555);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 571:
+      ACCEPT_TOKEN(sym__operand_name);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(571);
+      END_STATE();
+    case 572:
+      ACCEPT_TOKEN(sym__operand_name);
+      if ((!eof && set_contains(sym__operand_name_character_set_1, 14, lookahead))) ADVANCE(572);
+      END_STATE();
+    case 573:
       ACCEPT_TOKEN(sym__reference);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(126);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(573);
       END_STATE();
-    case 127:
+    case 574:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(575);
+      if (lookahead == '/') ADVANCE(577);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(578);
+      END_STATE();
+    case 575:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '*') ADVANCE(576);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == ',') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(575);
+      END_STATE();
+    case 576:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '/') ADVANCE(578);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(578);
+      END_STATE();
+    case 577:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == ',') ADVANCE(818);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(577);
+      END_STATE();
+    case 578:
+      ACCEPT_TOKEN(sym__module_name);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != ' ' &&
+          lookahead != ',' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(578);
+      END_STATE();
+    case 579:
       ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(137);
+      if (lookahead == 'a') ADVANCE(589);
       if (lookahead == '-' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
       END_STATE();
-    case 128:
+    case 580:
       ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(584);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 581:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'a') ADVANCE(586);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 582:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'e') ADVANCE(588);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 583:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'e') ADVANCE(592);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 584:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'm') ADVANCE(583);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 585:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(590);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 586:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'n') ADVANCE(591);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 587:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'o') ADVANCE(585);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 588:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'r') ADVANCE(125);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 589:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 'r') ADVANCE(580);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 590:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 's') ADVANCE(593);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 591:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(123);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 592:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(582);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 593:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == 't') ADVANCE(581);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 594:
+      ACCEPT_TOKEN(sym_opcode);
+      if (lookahead == '-' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(594);
+      END_STATE();
+    case 595:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '-') ADVANCE(741);
+      if (lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 596:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(632);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 597:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(665);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 598:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(628);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 599:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(671);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 600:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(611);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 601:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(691);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 602:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(715);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 603:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(673);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 604:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(675);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 605:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(677);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 606:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(719);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 607:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(635);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 608:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(636);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 609:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == '_') ADVANCE(637);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 610:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(689);
+      if (lookahead == 'o') ADVANCE(703);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 611:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(740);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 612:
+      ACCEPT_TOKEN(sym_key);
       if (lookahead == 'a') ADVANCE(132);
       if (lookahead == '-' ||
+          lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 129:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'a') ADVANCE(134);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 130:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(136);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 131:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'e') ADVANCE(140);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 132:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'm') ADVANCE(131);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 133:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(138);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 134:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'n') ADVANCE(139);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 135:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'o') ADVANCE(133);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 136:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(26);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 137:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 'r') ADVANCE(128);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 138:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 's') ADVANCE(141);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 139:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(24);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 140:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(130);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 141:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == 't') ADVANCE(129);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 142:
-      ACCEPT_TOKEN(sym_opcode);
-      if (lookahead == '-' ||
-          ('0' <= lookahead && lookahead <= '9') ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(142);
-      END_STATE();
-    case 143:
+    case 613:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(146);
+      if (lookahead == 'a') ADVANCE(645);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 144:
+    case 614:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(61);
+      if (lookahead == 'a') ADVANCE(683);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 145:
+    case 615:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'a') ADVANCE(149);
+      if (lookahead == 'a') ADVANCE(704);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 146:
+    case 616:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'd') ADVANCE(145);
+      if (lookahead == 'a') ADVANCE(760);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 147:
+    case 617:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 'e') ADVANCE(148);
+      if (lookahead == 'a') ADVANCE(695);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 148:
+    case 618:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(143);
+      if (lookahead == 'a') ADVANCE(763);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 149:
+    case 619:
       ACCEPT_TOKEN(sym_key);
-      if (lookahead == 't') ADVANCE(144);
+      if (lookahead == 'a') ADVANCE(750);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 150:
+    case 620:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(766);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 621:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(767);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 622:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(768);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 623:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(769);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 624:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(771);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 625:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(698);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 626:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'a') ADVANCE(699);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('b' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 627:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(666);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 628:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(723);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 629:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(616);
+      if (lookahead == 'e') ADVANCE(686);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 630:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(758);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 631:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(652);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 632:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(735);
+      if (lookahead == 'l') ADVANCE(681);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 633:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(770);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 634:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(624);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 635:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(736);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 636:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(737);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 637:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'c') ADVANCE(738);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 638:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(782);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 639:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(668);
+      if (lookahead == 't') ADVANCE(746);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 640:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(94);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 641:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(97);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 642:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(113);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 643:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(111);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 644:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(596);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 645:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(618);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 646:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(658);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 647:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'd') ADVANCE(609);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 648:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(761);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 649:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(100);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 650:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(101);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 651:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(598);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 652:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(755);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 653:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(630);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 654:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(747);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 655:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(647);
+      if (lookahead == 's') ADVANCE(134);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 656:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(646);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 657:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(602);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 658:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(631);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 659:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(599);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 660:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(601);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 661:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(713);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 662:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(603);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 663:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(604);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 664:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'e') ADVANCE(607);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 665:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'f') ADVANCE(751);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 666:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'h') ADVANCE(608);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 667:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(724);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 668:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(759);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 669:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(725);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 670:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(728);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 671:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(640);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 672:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(730);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 673:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(641);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 674:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(732);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 675:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(642);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 676:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(690);
+      if (lookahead == 'u') ADVANCE(717);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 677:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(643);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 678:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(692);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 679:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(733);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 680:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(714);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 681:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(716);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 682:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'i') ADVANCE(734);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 683:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(757);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 684:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(655);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 685:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(595);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 686:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(653);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 687:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(783);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 688:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(775);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 689:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(684);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 690:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(657);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 691:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(729);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 692:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(660);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 693:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'l') ADVANCE(777);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 694:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(739);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 695:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(659);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 696:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(708);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 697:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(709);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 698:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(662);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 699:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(663);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 700:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(743);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 701:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(744);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 702:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'm') ADVANCE(745);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 703:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(639);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 704:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(627);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 705:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(140);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 706:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(149);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 707:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(151);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 708:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(104);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 709:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(105);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 710:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(752);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 711:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(644);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 712:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(753);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 713:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(764);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 714:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(649);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 715:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(617);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 716:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(650);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 717:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(633);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 718:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(605);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 719:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(625);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 720:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'n') ADVANCE(606);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 721:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(638);
+      if (lookahead == 'r') ADVANCE(615);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 722:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(600);
+      if (lookahead == 'r') ADVANCE(776);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 723:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(694);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 724:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(705);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 725:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(706);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 726:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(749);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 727:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(685);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 728:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(707);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 729:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(634);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 730:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(710);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 731:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(688);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 732:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(712);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 733:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(720);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 734:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(718);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 735:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(693);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 736:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(700);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 737:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(701);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 738:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'o') ADVANCE(702);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 739:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(778);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 740:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(742);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 741:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(748);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 742:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(687);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 743:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(779);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 744:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(780);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 745:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'p') ADVANCE(781);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 746:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(727);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 747:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(144);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 748:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(656);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 749:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(754);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 750:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(661);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 751:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'r') ADVANCE(626);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 752:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(145);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 753:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(147);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 754:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(154);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 755:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(756);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 756:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(726);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 757:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 's') ADVANCE(664);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 758:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(142);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 759:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(667);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 760:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(762);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 761:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(613);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 762:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(654);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 763:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(612);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 764:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(597);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 765:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(620);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 766:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(669);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 767:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(670);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 768:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(672);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 769:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(674);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 770:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(679);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 771:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(682);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 772:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(621);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 773:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(622);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 774:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 't') ADVANCE(623);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 775:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(696);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 776:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(651);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 777:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(697);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 778:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(765);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 779:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(772);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 780:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(773);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 781:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'u') ADVANCE(774);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 782:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'y') ADVANCE(138);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 783:
+      ACCEPT_TOKEN(sym_key);
+      if (lookahead == 'y') ADVANCE(135);
+      if (lookahead == '-' ||
+          lookahead == '.' ||
+          ('0' <= lookahead && lookahead <= '9') ||
+          ('A' <= lookahead && lookahead <= 'Z') ||
+          lookahead == '_' ||
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
+      END_STATE();
+    case 784:
       ACCEPT_TOKEN(sym_key);
       if (lookahead == '-' ||
           lookahead == '.' ||
           ('0' <= lookahead && lookahead <= '9') ||
           ('A' <= lookahead && lookahead <= 'Z') ||
           lookahead == '_' ||
-          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(150);
+          ('a' <= lookahead && lookahead <= 'z')) ADVANCE(784);
       END_STATE();
-    case 151:
+    case 785:
       ACCEPT_TOKEN(sym_integer);
-      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(151);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
       END_STATE();
-    case 152:
+    case 786:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(153);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '*') ADVANCE(787);
+      if (lookahead == '/') ADVANCE(790);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
-    case 153:
+    case 787:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '*') ADVANCE(154);
+      if (lookahead == '*') ADVANCE(788);
       if (('\t' <= lookahead && lookahead <= '\r') ||
           lookahead == ' ' ||
           lookahead == '"' ||
@@ -2404,30 +10381,323 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
           lookahead == '[' ||
           lookahead == ']' ||
           lookahead == '{' ||
-          lookahead == '}') ADVANCE(7);
+          lookahead == '}') ADVANCE(26);
       if (lookahead != 0 &&
           lookahead != 0x17f &&
-          lookahead != 0x212a) ADVANCE(153);
+          lookahead != 0x212a) ADVANCE(787);
       END_STATE();
-    case 154:
+    case 788:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '/') ADVANCE(156);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '/') ADVANCE(791);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
-    case 155:
+    case 789:
       ACCEPT_TOKEN(sym_word);
-      if (lookahead == '=') ADVANCE(33);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '=') ADVANCE(160);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
       END_STATE();
-    case 156:
+    case 790:
       ACCEPT_TOKEN(sym_word);
-      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(156);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '(' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == '[' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(818);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(790);
       END_STATE();
-    case 157:
+    case 791:
+      ACCEPT_TOKEN(sym_word);
+      if ((!eof && set_contains(sym_name_character_set_1, 14, lookahead))) ADVANCE(791);
+      END_STATE();
+    case 792:
       ACCEPT_TOKEN(sym_string);
       END_STATE();
-    case 158:
-      ACCEPT_TOKEN(sym_comment);
+    case 793:
+      ACCEPT_TOKEN(sym__open_string);
+      if (lookahead == '\n') ADVANCE(45);
+      if (lookahead == '"') ADVANCE(792);
+      if (lookahead == '\\') ADVANCE(2);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(793);
+      END_STATE();
+    case 794:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(22);
+      if (lookahead == '*') ADVANCE(799);
+      if (lookahead == '<') ADVANCE(794);
+      if (lookahead == '[') ADVANCE(28);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(795);
+      END_STATE();
+    case 795:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(22);
+      if (lookahead == '*') ADVANCE(799);
+      if (lookahead == '<') ADVANCE(794);
+      if (lookahead == '[') ADVANCE(28);
+      if (('\t' <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(795);
+      END_STATE();
+    case 796:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(815);
+      if (lookahead == '<') ADVANCE(796);
+      if (lookahead == '[') ADVANCE(816);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(818);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(797);
+      END_STATE();
+    case 797:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(815);
+      if (lookahead == '<') ADVANCE(796);
+      if (lookahead == '[') ADVANCE(816);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == ')' ||
+          lookahead == ',' ||
+          lookahead == '=' ||
+          lookahead == ']' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(818);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(797);
+      END_STATE();
+    case 798:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '*') ADVANCE(795);
+      if (lookahead == '/') ADVANCE(797);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 799:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '/') ADVANCE(800);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 800:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_1, 13, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 801:
+      ACCEPT_TOKEN(sym__plain_value);
+      if (lookahead == '(') ADVANCE(21);
+      if (lookahead == '<') ADVANCE(801);
+      if (lookahead == '[') ADVANCE(47);
+      if ((!eof && set_contains(sym__plain_value_character_set_2, 12, lookahead))) ADVANCE(800);
+      END_STATE();
+    case 802:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(803);
+      if (lookahead == '/') ADVANCE(817);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 803:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '*') ADVANCE(804);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(24);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(803);
+      END_STATE();
+    case 804:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '/') ADVANCE(812);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 805:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '=') ADVANCE(160);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 806:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '>') ADVANCE(115);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if (('0' <= lookahead && lookahead <= '9')) ADVANCE(785);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 807:
+      ACCEPT_TOKEN(sym__plain_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(63);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(807);
+      END_STATE();
+    case 808:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(809);
+      if (lookahead == '/') ADVANCE(817);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
+      END_STATE();
+    case 809:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '*') ADVANCE(810);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(27);
+      if (lookahead == '\n' ||
+          lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(26);
+      if (lookahead != 0 &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(809);
+      END_STATE();
+    case 810:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '/') ADVANCE(812);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
+      END_STATE();
+    case 811:
+      ACCEPT_TOKEN(sym__next_text);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(64);
+      if ((!eof && set_contains(sym__plain_text_character_set_1, 9, lookahead))) ADVANCE(811);
+      END_STATE();
+    case 812:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      END_STATE();
+    case 813:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == ')') ADVANCE(800);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '(' &&
+          lookahead != ')' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(21);
+      END_STATE();
+    case 814:
+      ACCEPT_TOKEN(aux_sym_comment_token1);
+      if (lookahead == ']') ADVANCE(800);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != '[' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(47);
+      END_STATE();
+    case 815:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '(') ADVANCE(818);
+      if (lookahead == ')') ADVANCE(797);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(815);
+      END_STATE();
+    case 816:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '[') ADVANCE(818);
+      if (lookahead == ']') ADVANCE(797);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(816);
+      END_STATE();
+    case 817:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead == '"' ||
+          lookahead == '%' ||
+          lookahead == '{' ||
+          lookahead == '}') ADVANCE(818);
+      if (lookahead == '\t' ||
+          (0x0b <= lookahead && lookahead <= '\r') ||
+          lookahead == ' ') ADVANCE(817);
+      if (lookahead != 0 &&
+          (lookahead < '\t' || '\r' < lookahead) &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(817);
+      END_STATE();
+    case 818:
+      ACCEPT_TOKEN(aux_sym_comment_token2);
+      if (lookahead != 0 &&
+          lookahead != '\n' &&
+          lookahead != 0x17f &&
+          lookahead != 0x212a) ADVANCE(818);
       END_STATE();
     default:
       return false;
@@ -2436,231 +10706,645 @@ static bool ts_lex(TSLexer *lexer, TSStateId state) {
 
 static const TSLexerMode ts_lex_modes[STATE_COUNT] = {
   [0] = {.lex_state = 0},
-  [1] = {.lex_state = 20},
-  [2] = {.lex_state = 18},
-  [3] = {.lex_state = 18},
-  [4] = {.lex_state = 18},
-  [5] = {.lex_state = 18},
-  [6] = {.lex_state = 19},
-  [7] = {.lex_state = 19},
-  [8] = {.lex_state = 18},
-  [9] = {.lex_state = 19},
-  [10] = {.lex_state = 18},
-  [11] = {.lex_state = 18},
-  [12] = {.lex_state = 18},
-  [13] = {.lex_state = 19},
-  [14] = {.lex_state = 18},
-  [15] = {.lex_state = 18},
-  [16] = {.lex_state = 18},
-  [17] = {.lex_state = 18},
-  [18] = {.lex_state = 18},
-  [19] = {.lex_state = 18},
-  [20] = {.lex_state = 18},
-  [21] = {.lex_state = 18},
-  [22] = {.lex_state = 18},
-  [23] = {.lex_state = 19},
-  [24] = {.lex_state = 19},
-  [25] = {.lex_state = 19},
-  [26] = {.lex_state = 18},
-  [27] = {.lex_state = 19},
-  [28] = {.lex_state = 19},
-  [29] = {.lex_state = 18},
-  [30] = {.lex_state = 19},
-  [31] = {.lex_state = 19},
-  [32] = {.lex_state = 19},
-  [33] = {.lex_state = 19},
-  [34] = {.lex_state = 19},
-  [35] = {.lex_state = 18},
-  [36] = {.lex_state = 19},
-  [37] = {.lex_state = 19},
-  [38] = {.lex_state = 19},
-  [39] = {.lex_state = 19},
-  [40] = {.lex_state = 19},
-  [41] = {.lex_state = 19},
-  [42] = {.lex_state = 19},
-  [43] = {.lex_state = 19},
-  [44] = {.lex_state = 19},
-  [45] = {.lex_state = 19},
-  [46] = {.lex_state = 19},
-  [47] = {.lex_state = 19},
-  [48] = {.lex_state = 19},
-  [49] = {.lex_state = 19},
-  [50] = {.lex_state = 19},
-  [51] = {.lex_state = 19},
-  [52] = {.lex_state = 3},
-  [53] = {.lex_state = 3},
-  [54] = {.lex_state = 19},
-  [55] = {.lex_state = 20},
-  [56] = {.lex_state = 20},
-  [57] = {.lex_state = 20},
-  [58] = {.lex_state = 20},
-  [59] = {.lex_state = 19},
-  [60] = {.lex_state = 19},
-  [61] = {.lex_state = 20},
-  [62] = {.lex_state = 20},
-  [63] = {.lex_state = 20},
-  [64] = {.lex_state = 19},
-  [65] = {.lex_state = 20},
-  [66] = {.lex_state = 2},
-  [67] = {.lex_state = 19},
-  [68] = {.lex_state = 19},
-  [69] = {.lex_state = 19},
-  [70] = {.lex_state = 19},
-  [71] = {.lex_state = 19},
-  [72] = {.lex_state = 19},
-  [73] = {.lex_state = 19},
-  [74] = {.lex_state = 19},
-  [75] = {.lex_state = 19},
-  [76] = {.lex_state = 19},
-  [77] = {.lex_state = 19},
-  [78] = {.lex_state = 5},
-  [79] = {.lex_state = 0},
-  [80] = {.lex_state = 0},
-  [81] = {.lex_state = 0},
-  [82] = {.lex_state = 9},
-  [83] = {.lex_state = 0},
+  [1] = {.lex_state = 77},
+  [2] = {.lex_state = 5},
+  [3] = {.lex_state = 5},
+  [4] = {.lex_state = 5},
+  [5] = {.lex_state = 5},
+  [6] = {.lex_state = 5},
+  [7] = {.lex_state = 5},
+  [8] = {.lex_state = 5},
+  [9] = {.lex_state = 5},
+  [10] = {.lex_state = 5},
+  [11] = {.lex_state = 5},
+  [12] = {.lex_state = 5},
+  [13] = {.lex_state = 5},
+  [14] = {.lex_state = 5},
+  [15] = {.lex_state = 5},
+  [16] = {.lex_state = 13},
+  [17] = {.lex_state = 13},
+  [18] = {.lex_state = 79},
+  [19] = {.lex_state = 79},
+  [20] = {.lex_state = 79},
+  [21] = {.lex_state = 76},
+  [22] = {.lex_state = 72},
+  [23] = {.lex_state = 72},
+  [24] = {.lex_state = 72},
+  [25] = {.lex_state = 9},
+  [26] = {.lex_state = 76},
+  [27] = {.lex_state = 76},
+  [28] = {.lex_state = 76},
+  [29] = {.lex_state = 73},
+  [30] = {.lex_state = 72},
+  [31] = {.lex_state = 9},
+  [32] = {.lex_state = 9},
+  [33] = {.lex_state = 9},
+  [34] = {.lex_state = 76},
+  [35] = {.lex_state = 76},
+  [36] = {.lex_state = 76},
+  [37] = {.lex_state = 73},
+  [38] = {.lex_state = 76},
+  [39] = {.lex_state = 76},
+  [40] = {.lex_state = 72},
+  [41] = {.lex_state = 73},
+  [42] = {.lex_state = 72},
+  [43] = {.lex_state = 76},
+  [44] = {.lex_state = 76},
+  [45] = {.lex_state = 76},
+  [46] = {.lex_state = 76},
+  [47] = {.lex_state = 76},
+  [48] = {.lex_state = 76},
+  [49] = {.lex_state = 76},
+  [50] = {.lex_state = 76},
+  [51] = {.lex_state = 76},
+  [52] = {.lex_state = 76},
+  [53] = {.lex_state = 76},
+  [54] = {.lex_state = 76},
+  [55] = {.lex_state = 9},
+  [56] = {.lex_state = 76},
+  [57] = {.lex_state = 9},
+  [58] = {.lex_state = 76},
+  [59] = {.lex_state = 76},
+  [60] = {.lex_state = 9},
+  [61] = {.lex_state = 9},
+  [62] = {.lex_state = 9},
+  [63] = {.lex_state = 9},
+  [64] = {.lex_state = 9},
+  [65] = {.lex_state = 76},
+  [66] = {.lex_state = 76},
+  [67] = {.lex_state = 73},
+  [68] = {.lex_state = 9},
+  [69] = {.lex_state = 9},
+  [70] = {.lex_state = 9},
+  [71] = {.lex_state = 9},
+  [72] = {.lex_state = 9},
+  [73] = {.lex_state = 76},
+  [74] = {.lex_state = 9},
+  [75] = {.lex_state = 73},
+  [76] = {.lex_state = 9},
+  [77] = {.lex_state = 73},
+  [78] = {.lex_state = 79},
+  [79] = {.lex_state = 79},
+  [80] = {.lex_state = 73},
+  [81] = {.lex_state = 73},
+  [82] = {.lex_state = 76},
+  [83] = {.lex_state = 79},
   [84] = {.lex_state = 9},
   [85] = {.lex_state = 9},
-  [86] = {.lex_state = 0},
-  [87] = {.lex_state = 0},
-  [88] = {.lex_state = 0},
-  [89] = {.lex_state = 0},
-  [90] = {.lex_state = 0},
-  [91] = {.lex_state = 0},
-  [92] = {.lex_state = 0},
-  [93] = {.lex_state = 0},
-  [94] = {.lex_state = 0},
-  [95] = {.lex_state = 0},
-  [96] = {.lex_state = 0},
-  [97] = {.lex_state = 0},
-  [98] = {.lex_state = 0},
-  [99] = {.lex_state = 20},
-  [100] = {.lex_state = 20},
-  [101] = {.lex_state = 0},
-  [102] = {.lex_state = 0},
-  [103] = {.lex_state = 0},
-  [104] = {.lex_state = 0},
-  [105] = {.lex_state = 19},
-  [106] = {.lex_state = 19},
-  [107] = {.lex_state = 0},
-  [108] = {.lex_state = 0},
-  [109] = {.lex_state = 0},
-  [110] = {.lex_state = 0},
-  [111] = {.lex_state = 0},
-  [112] = {.lex_state = 0},
-  [113] = {.lex_state = 0},
-  [114] = {.lex_state = 0},
-  [115] = {.lex_state = 4},
-  [116] = {.lex_state = 0},
-  [117] = {.lex_state = 0},
-  [118] = {.lex_state = 0},
-  [119] = {.lex_state = 0},
-  [120] = {.lex_state = 20},
-  [121] = {.lex_state = 20},
-  [122] = {.lex_state = 0},
-  [123] = {.lex_state = 0},
-  [124] = {.lex_state = 0},
-  [125] = {.lex_state = 0},
-  [126] = {.lex_state = 0},
-  [127] = {.lex_state = 0},
-  [128] = {.lex_state = 0},
-  [129] = {.lex_state = 0},
-  [130] = {.lex_state = 0},
-  [131] = {.lex_state = 0},
-  [132] = {.lex_state = 0},
-  [133] = {.lex_state = 0},
-  [134] = {.lex_state = 0},
-  [135] = {.lex_state = 0},
-  [136] = {.lex_state = 0},
-  [137] = {.lex_state = 0},
-  [138] = {.lex_state = 9},
-  [139] = {.lex_state = 4},
+  [86] = {.lex_state = 79},
+  [87] = {.lex_state = 79},
+  [88] = {.lex_state = 79},
+  [89] = {.lex_state = 79},
+  [90] = {.lex_state = 9},
+  [91] = {.lex_state = 79},
+  [92] = {.lex_state = 9},
+  [93] = {.lex_state = 79},
+  [94] = {.lex_state = 9},
+  [95] = {.lex_state = 73},
+  [96] = {.lex_state = 9},
+  [97] = {.lex_state = 73},
+  [98] = {.lex_state = 9},
+  [99] = {.lex_state = 9},
+  [100] = {.lex_state = 79},
+  [101] = {.lex_state = 74},
+  [102] = {.lex_state = 74},
+  [103] = {.lex_state = 79},
+  [104] = {.lex_state = 79},
+  [105] = {.lex_state = 79},
+  [106] = {.lex_state = 74},
+  [107] = {.lex_state = 4},
+  [108] = {.lex_state = 79},
+  [109] = {.lex_state = 9},
+  [110] = {.lex_state = 9},
+  [111] = {.lex_state = 9},
+  [112] = {.lex_state = 79},
+  [113] = {.lex_state = 4},
+  [114] = {.lex_state = 9},
+  [115] = {.lex_state = 79},
+  [116] = {.lex_state = 9},
+  [117] = {.lex_state = 9},
+  [118] = {.lex_state = 79},
+  [119] = {.lex_state = 74},
+  [120] = {.lex_state = 74},
+  [121] = {.lex_state = 74},
+  [122] = {.lex_state = 79},
+  [123] = {.lex_state = 79},
+  [124] = {.lex_state = 4},
+  [125] = {.lex_state = 74},
+  [126] = {.lex_state = 74},
+  [127] = {.lex_state = 74},
+  [128] = {.lex_state = 74},
+  [129] = {.lex_state = 74},
+  [130] = {.lex_state = 9},
+  [131] = {.lex_state = 79},
+  [132] = {.lex_state = 4},
+  [133] = {.lex_state = 4},
+  [134] = {.lex_state = 79},
+  [135] = {.lex_state = 9},
+  [136] = {.lex_state = 79},
+  [137] = {.lex_state = 4},
+  [138] = {.lex_state = 74},
+  [139] = {.lex_state = 79},
   [140] = {.lex_state = 4},
-  [141] = {.lex_state = 4},
-  [142] = {.lex_state = 9},
-  [143] = {.lex_state = 9},
-  [144] = {.lex_state = 0},
-  [145] = {.lex_state = 0},
-  [146] = {.lex_state = 0},
-  [147] = {.lex_state = 0},
-  [148] = {.lex_state = 0},
-  [149] = {.lex_state = 20},
-  [150] = {.lex_state = 0},
-  [151] = {.lex_state = 20},
-  [152] = {.lex_state = 0},
-  [153] = {.lex_state = 0},
-  [154] = {.lex_state = 0},
-  [155] = {.lex_state = 20},
-  [156] = {.lex_state = 0},
-  [157] = {.lex_state = 0},
-  [158] = {.lex_state = 0},
-  [159] = {.lex_state = 0},
-  [160] = {.lex_state = 0},
-  [161] = {.lex_state = 0},
-  [162] = {.lex_state = 5},
-  [163] = {.lex_state = 0},
-  [164] = {.lex_state = 20},
-  [165] = {.lex_state = 4},
-  [166] = {.lex_state = 20},
-  [167] = {.lex_state = 4},
-  [168] = {.lex_state = 0},
-  [169] = {.lex_state = 4},
-  [170] = {.lex_state = 4},
-  [171] = {.lex_state = 4},
-  [172] = {.lex_state = 0},
-  [173] = {.lex_state = 4},
-  [174] = {.lex_state = 0},
-  [175] = {.lex_state = 4},
+  [141] = {.lex_state = 74},
+  [142] = {.lex_state = 79},
+  [143] = {.lex_state = 79},
+  [144] = {.lex_state = 79},
+  [145] = {.lex_state = 74},
+  [146] = {.lex_state = 74},
+  [147] = {.lex_state = 30},
+  [148] = {.lex_state = 79},
+  [149] = {.lex_state = 30},
+  [150] = {.lex_state = 10},
+  [151] = {.lex_state = 74},
+  [152] = {.lex_state = 74},
+  [153] = {.lex_state = 76},
+  [154] = {.lex_state = 79},
+  [155] = {.lex_state = 74},
+  [156] = {.lex_state = 74},
+  [157] = {.lex_state = 76},
+  [158] = {.lex_state = 76},
+  [159] = {.lex_state = 76},
+  [160] = {.lex_state = 4},
+  [161] = {.lex_state = 74},
+  [162] = {.lex_state = 74},
+  [163] = {.lex_state = 79},
+  [164] = {.lex_state = 74},
+  [165] = {.lex_state = 74},
+  [166] = {.lex_state = 4},
+  [167] = {.lex_state = 30},
+  [168] = {.lex_state = 4},
+  [169] = {.lex_state = 79},
+  [170] = {.lex_state = 12},
+  [171] = {.lex_state = 79},
+  [172] = {.lex_state = 79},
+  [173] = {.lex_state = 79},
+  [174] = {.lex_state = 79},
+  [175] = {.lex_state = 79},
   [176] = {.lex_state = 4},
-  [177] = {.lex_state = 0},
+  [177] = {.lex_state = 4},
   [178] = {.lex_state = 4},
-  [179] = {.lex_state = 4},
-  [180] = {.lex_state = 0},
-  [181] = {.lex_state = 0},
-  [182] = {.lex_state = 20},
-  [183] = {.lex_state = 0},
-  [184] = {.lex_state = 20},
-  [185] = {.lex_state = 0},
-  [186] = {.lex_state = 0},
-  [187] = {.lex_state = 0},
-  [188] = {.lex_state = 20},
-  [189] = {.lex_state = 20},
-  [190] = {.lex_state = 20},
-  [191] = {.lex_state = 20},
-  [192] = {.lex_state = 0},
-  [193] = {.lex_state = 10},
-  [194] = {.lex_state = 0},
-  [195] = {.lex_state = 20},
-  [196] = {.lex_state = 4},
-  [197] = {.lex_state = 0},
-  [198] = {.lex_state = 0},
-  [199] = {.lex_state = 0},
-  [200] = {.lex_state = 0},
-  [201] = {.lex_state = 4},
-  [202] = {.lex_state = 0},
-  [203] = {.lex_state = 5},
-  [204] = {.lex_state = 4},
+  [179] = {.lex_state = 79},
+  [180] = {.lex_state = 79},
+  [181] = {.lex_state = 10},
+  [182] = {.lex_state = 79},
+  [183] = {.lex_state = 79},
+  [184] = {.lex_state = 79},
+  [185] = {.lex_state = 79},
+  [186] = {.lex_state = 79},
+  [187] = {.lex_state = 79},
+  [188] = {.lex_state = 30},
+  [189] = {.lex_state = 30},
+  [190] = {.lex_state = 30},
+  [191] = {.lex_state = 79},
+  [192] = {.lex_state = 79},
+  [193] = {.lex_state = 30},
+  [194] = {.lex_state = 3},
+  [195] = {.lex_state = 79},
+  [196] = {.lex_state = 3},
+  [197] = {.lex_state = 79},
+  [198] = {.lex_state = 30},
+  [199] = {.lex_state = 30},
+  [200] = {.lex_state = 30},
+  [201] = {.lex_state = 77},
+  [202] = {.lex_state = 79},
+  [203] = {.lex_state = 77},
+  [204] = {.lex_state = 12},
+  [205] = {.lex_state = 79},
+  [206] = {.lex_state = 79},
+  [207] = {.lex_state = 79},
+  [208] = {.lex_state = 77},
+  [209] = {.lex_state = 79},
+  [210] = {.lex_state = 79},
+  [211] = {.lex_state = 79},
+  [212] = {.lex_state = 79},
+  [213] = {.lex_state = 30},
+  [214] = {.lex_state = 79},
+  [215] = {.lex_state = 79},
+  [216] = {.lex_state = 79},
+  [217] = {.lex_state = 9},
+  [218] = {.lex_state = 77},
+  [219] = {.lex_state = 77},
+  [220] = {.lex_state = 77},
+  [221] = {.lex_state = 7},
+  [222] = {.lex_state = 19},
+  [223] = {.lex_state = 5},
+  [224] = {.lex_state = 77},
+  [225] = {.lex_state = 77},
+  [226] = {.lex_state = 7},
+  [227] = {.lex_state = 9},
+  [228] = {.lex_state = 77},
+  [229] = {.lex_state = 77},
+  [230] = {.lex_state = 9},
+  [231] = {.lex_state = 19},
+  [232] = {.lex_state = 19},
+  [233] = {.lex_state = 6},
+  [234] = {.lex_state = 3},
+  [235] = {.lex_state = 6},
+  [236] = {.lex_state = 19},
+  [237] = {.lex_state = 6},
+  [238] = {.lex_state = 9},
+  [239] = {.lex_state = 3},
+  [240] = {.lex_state = 3},
+  [241] = {.lex_state = 3},
+  [242] = {.lex_state = 19},
+  [243] = {.lex_state = 19},
+  [244] = {.lex_state = 31},
+  [245] = {.lex_state = 9},
+  [246] = {.lex_state = 9},
+  [247] = {.lex_state = 9},
+  [248] = {.lex_state = 19},
+  [249] = {.lex_state = 8},
+  [250] = {.lex_state = 8},
+  [251] = {.lex_state = 31},
+  [252] = {.lex_state = 19},
+  [253] = {.lex_state = 19},
+  [254] = {.lex_state = 31},
+  [255] = {.lex_state = 8},
+  [256] = {.lex_state = 9},
+  [257] = {.lex_state = 9},
+  [258] = {.lex_state = 19},
+  [259] = {.lex_state = 19},
+  [260] = {.lex_state = 9},
+  [261] = {.lex_state = 19},
+  [262] = {.lex_state = 19},
+  [263] = {.lex_state = 4},
+  [264] = {.lex_state = 77},
+  [265] = {.lex_state = 4},
+  [266] = {.lex_state = 6},
+  [267] = {.lex_state = 19},
+  [268] = {.lex_state = 4},
+  [269] = {.lex_state = 19},
+  [270] = {.lex_state = 19},
+  [271] = {.lex_state = 19},
+  [272] = {.lex_state = 77},
+  [273] = {.lex_state = 77},
+  [274] = {.lex_state = 4},
+  [275] = {.lex_state = 77},
+  [276] = {.lex_state = 4},
+  [277] = {.lex_state = 19},
+  [278] = {.lex_state = 19},
+  [279] = {.lex_state = 32},
+  [280] = {.lex_state = 19},
+  [281] = {.lex_state = 4},
+  [282] = {.lex_state = 19},
+  [283] = {.lex_state = 19},
+  [284] = {.lex_state = 19},
+  [285] = {.lex_state = 6},
+  [286] = {.lex_state = 33},
+  [287] = {.lex_state = 11},
+  [288] = {.lex_state = 77},
+  [289] = {.lex_state = 77},
+  [290] = {.lex_state = 33},
+  [291] = {.lex_state = 6},
+  [292] = {.lex_state = 6},
+  [293] = {.lex_state = 6},
+  [294] = {.lex_state = 6},
+  [295] = {.lex_state = 77},
+  [296] = {.lex_state = 77},
+  [297] = {.lex_state = 33},
+  [298] = {.lex_state = 31},
+  [299] = {.lex_state = 77},
+  [300] = {.lex_state = 31},
+  [301] = {.lex_state = 31},
+  [302] = {.lex_state = 77},
+  [303] = {.lex_state = 11},
+  [304] = {.lex_state = 77},
+  [305] = {.lex_state = 31},
+  [306] = {.lex_state = 77},
+  [307] = {.lex_state = 77},
+  [308] = {.lex_state = 6},
+  [309] = {.lex_state = 5},
+  [310] = {.lex_state = 77},
+  [311] = {.lex_state = 77},
+  [312] = {.lex_state = 77},
+  [313] = {.lex_state = 77},
+  [314] = {.lex_state = 73},
+  [315] = {.lex_state = 77},
+  [316] = {.lex_state = 73},
+  [317] = {.lex_state = 77},
+  [318] = {.lex_state = 77},
+  [319] = {.lex_state = 77},
+  [320] = {.lex_state = 77},
+  [321] = {.lex_state = 5},
+  [322] = {.lex_state = 5},
+  [323] = {.lex_state = 77},
+  [324] = {.lex_state = 77},
+  [325] = {.lex_state = 77},
+  [326] = {.lex_state = 77},
+  [327] = {.lex_state = 77},
+  [328] = {.lex_state = 77},
+  [329] = {.lex_state = 73},
+  [330] = {.lex_state = 77},
+  [331] = {.lex_state = 77},
+  [332] = {.lex_state = 77},
+  [333] = {.lex_state = 19},
+  [334] = {.lex_state = 77},
+  [335] = {.lex_state = 77},
+  [336] = {.lex_state = 77},
+  [337] = {.lex_state = 77},
+  [338] = {.lex_state = 77},
+  [339] = {.lex_state = 77},
+  [340] = {.lex_state = 77},
+  [341] = {.lex_state = 0},
+  [342] = {.lex_state = 77},
+  [343] = {.lex_state = 77},
+  [344] = {.lex_state = 19},
+  [345] = {.lex_state = 77},
+  [346] = {.lex_state = 77},
+  [347] = {.lex_state = 73},
+  [348] = {.lex_state = 77},
+  [349] = {.lex_state = 77},
+  [350] = {.lex_state = 77},
+  [351] = {.lex_state = 11},
+  [352] = {.lex_state = 77},
+  [353] = {.lex_state = 5},
+  [354] = {.lex_state = 11},
+  [355] = {.lex_state = 77},
+  [356] = {.lex_state = 77},
+  [357] = {.lex_state = 77},
+  [358] = {.lex_state = 77},
+  [359] = {.lex_state = 73},
+  [360] = {.lex_state = 77},
+  [361] = {.lex_state = 19},
+  [362] = {.lex_state = 19},
+  [363] = {.lex_state = 77},
+  [364] = {.lex_state = 77},
+  [365] = {.lex_state = 77},
+  [366] = {.lex_state = 77},
+  [367] = {.lex_state = 77},
+  [368] = {.lex_state = 5},
+  [369] = {.lex_state = 5},
+  [370] = {.lex_state = 77},
+  [371] = {.lex_state = 77},
+  [372] = {.lex_state = 77},
+  [373] = {.lex_state = 5},
+  [374] = {.lex_state = 77},
+  [375] = {.lex_state = 77},
+  [376] = {.lex_state = 77},
+  [377] = {.lex_state = 77},
+  [378] = {.lex_state = 77},
+  [379] = {.lex_state = 77},
+  [380] = {.lex_state = 77},
+  [381] = {.lex_state = 77},
+  [382] = {.lex_state = 5},
+  [383] = {.lex_state = 77},
+  [384] = {.lex_state = 5},
+  [385] = {.lex_state = 77},
+  [386] = {.lex_state = 5},
+  [387] = {.lex_state = 77},
+  [388] = {.lex_state = 5},
+  [389] = {.lex_state = 77},
+  [390] = {.lex_state = 77},
+  [391] = {.lex_state = 77},
+  [392] = {.lex_state = 77},
+  [393] = {.lex_state = 11},
+  [394] = {.lex_state = 77},
+  [395] = {.lex_state = 77},
+  [396] = {.lex_state = 77},
+  [397] = {.lex_state = 73},
+  [398] = {.lex_state = 77},
+  [399] = {.lex_state = 77},
+  [400] = {.lex_state = 77},
+  [401] = {.lex_state = 33},
+  [402] = {.lex_state = 77},
+  [403] = {.lex_state = 77},
+  [404] = {.lex_state = 77},
+  [405] = {.lex_state = 33},
+  [406] = {.lex_state = 77},
+  [407] = {.lex_state = 73},
+  [408] = {.lex_state = 73},
+  [409] = {.lex_state = 73},
+  [410] = {.lex_state = 73},
+  [411] = {.lex_state = 77},
+  [412] = {.lex_state = 0},
+  [413] = {.lex_state = 73},
+  [414] = {.lex_state = 73},
+  [415] = {.lex_state = 73},
+  [416] = {.lex_state = 0},
+  [417] = {.lex_state = 73},
+  [418] = {.lex_state = 77},
+  [419] = {.lex_state = 77},
+  [420] = {.lex_state = 77},
+  [421] = {.lex_state = 73},
+  [422] = {.lex_state = 77},
+  [423] = {.lex_state = 77},
+  [424] = {.lex_state = 73},
+  [425] = {.lex_state = 77},
+  [426] = {.lex_state = 73},
+  [427] = {.lex_state = 11},
+  [428] = {.lex_state = 0},
+  [429] = {.lex_state = 73},
+  [430] = {.lex_state = 11},
+  [431] = {.lex_state = 11},
+  [432] = {.lex_state = 11},
+  [433] = {.lex_state = 77},
+  [434] = {.lex_state = 33},
+  [435] = {.lex_state = 33},
+  [436] = {.lex_state = 77},
+  [437] = {.lex_state = 77},
+  [438] = {.lex_state = 77},
+  [439] = {.lex_state = 77},
+  [440] = {.lex_state = 77},
+  [441] = {.lex_state = 77},
+  [442] = {.lex_state = 77},
+  [443] = {.lex_state = 77},
+  [444] = {.lex_state = 73},
+  [445] = {.lex_state = 77},
+  [446] = {.lex_state = 11},
+  [447] = {.lex_state = 77},
+  [448] = {.lex_state = 77},
+  [449] = {.lex_state = 73},
+  [450] = {.lex_state = 77},
+  [451] = {.lex_state = 77},
+  [452] = {.lex_state = 77},
+  [453] = {.lex_state = 77},
+  [454] = {.lex_state = 77},
+  [455] = {.lex_state = 77},
+  [456] = {.lex_state = 77},
+  [457] = {.lex_state = 77},
+  [458] = {.lex_state = 77},
+  [459] = {.lex_state = 77},
+  [460] = {.lex_state = 77},
+  [461] = {.lex_state = 77},
+  [462] = {.lex_state = 77},
+  [463] = {.lex_state = 77},
+  [464] = {.lex_state = 77},
+  [465] = {.lex_state = 77},
+  [466] = {.lex_state = 12},
+  [467] = {.lex_state = 0},
+  [468] = {.lex_state = 0},
+  [469] = {.lex_state = 0},
+  [470] = {.lex_state = 77},
+  [471] = {.lex_state = 77},
+  [472] = {.lex_state = 77},
+  [473] = {.lex_state = 77},
+  [474] = {.lex_state = 77},
+  [475] = {.lex_state = 77},
+  [476] = {.lex_state = 11},
+  [477] = {.lex_state = 11},
+  [478] = {.lex_state = 0},
+  [479] = {.lex_state = 11},
+  [480] = {.lex_state = 77},
+  [481] = {.lex_state = 11},
+  [482] = {.lex_state = 11},
+  [483] = {.lex_state = 11},
+  [484] = {.lex_state = 77},
+  [485] = {.lex_state = 11},
+  [486] = {.lex_state = 77},
+  [487] = {.lex_state = 11},
+  [488] = {.lex_state = 11},
+  [489] = {.lex_state = 11},
+  [490] = {.lex_state = 11},
+  [491] = {.lex_state = 77},
+  [492] = {.lex_state = 11},
+  [493] = {.lex_state = 77},
+  [494] = {.lex_state = 0},
+  [495] = {.lex_state = 13},
+  [496] = {.lex_state = 11},
+  [497] = {.lex_state = 11},
+  [498] = {.lex_state = 11},
+  [499] = {.lex_state = 0},
+  [500] = {.lex_state = 77},
+  [501] = {.lex_state = 77},
+  [502] = {.lex_state = 0},
+  [503] = {.lex_state = 79},
+  [504] = {.lex_state = 12},
+  [505] = {.lex_state = 12},
+  [506] = {.lex_state = 77},
+  [507] = {.lex_state = 77},
+  [508] = {.lex_state = 0},
+  [509] = {.lex_state = 12},
+  [510] = {.lex_state = 0},
+  [511] = {.lex_state = 11},
+  [512] = {.lex_state = 77},
+  [513] = {.lex_state = 77},
+  [514] = {.lex_state = 77},
+  [515] = {.lex_state = 0},
+  [516] = {.lex_state = 77},
+  [517] = {.lex_state = 0},
+  [518] = {.lex_state = 77},
+  [519] = {.lex_state = 77},
+  [520] = {.lex_state = 12},
+  [521] = {.lex_state = 77},
+  [522] = {.lex_state = 77},
+  [523] = {.lex_state = 34},
+  [524] = {.lex_state = 0},
+  [525] = {.lex_state = 0},
+  [526] = {.lex_state = 77},
+  [527] = {.lex_state = 77},
+  [528] = {.lex_state = 77},
+  [529] = {.lex_state = 0},
+  [530] = {.lex_state = 77},
+  [531] = {.lex_state = 77},
+  [532] = {.lex_state = 77},
+  [533] = {.lex_state = 77},
+  [534] = {.lex_state = 77},
+  [535] = {.lex_state = 77},
+  [536] = {.lex_state = 77},
+  [537] = {.lex_state = 77},
+  [538] = {.lex_state = 12},
+  [539] = {.lex_state = 77},
+  [540] = {.lex_state = 77},
+  [541] = {.lex_state = 77},
+  [542] = {.lex_state = 0},
+  [543] = {.lex_state = 77},
+  [544] = {.lex_state = 77},
+  [545] = {.lex_state = 77},
+  [546] = {.lex_state = 77},
+  [547] = {.lex_state = 77},
+  [548] = {.lex_state = 36},
+  [549] = {.lex_state = 77},
+  [550] = {.lex_state = 77},
+  [551] = {.lex_state = 11},
+  [552] = {.lex_state = 77},
+  [553] = {.lex_state = 79},
+  [554] = {.lex_state = 77},
+  [555] = {.lex_state = 77},
+  [556] = {.lex_state = 77},
+  [557] = {.lex_state = 77},
+  [558] = {.lex_state = 77},
+  [559] = {.lex_state = 0},
+  [560] = {.lex_state = 5},
+  [561] = {.lex_state = 12},
+  [562] = {.lex_state = 77},
+  [563] = {.lex_state = 77},
+  [564] = {.lex_state = 77},
+  [565] = {.lex_state = 12},
+  [566] = {.lex_state = 13},
+  [567] = {.lex_state = 77},
+  [568] = {.lex_state = 77},
+  [569] = {.lex_state = 77},
+  [570] = {.lex_state = 77},
+  [571] = {.lex_state = 77},
+  [572] = {.lex_state = 0},
+  [573] = {.lex_state = 0},
+  [574] = {.lex_state = 77},
+  [575] = {.lex_state = 0},
+  [576] = {.lex_state = 0},
+  [577] = {.lex_state = 77},
+  [578] = {.lex_state = 0},
+  [579] = {.lex_state = 77},
+  [580] = {.lex_state = 0},
+  [581] = {.lex_state = 77},
+  [582] = {.lex_state = 77},
+  [583] = {.lex_state = 77},
+  [584] = {.lex_state = 0},
+  [585] = {.lex_state = 77},
+  [586] = {.lex_state = 13},
+  [587] = {.lex_state = 13},
+  [588] = {.lex_state = 77},
+  [589] = {(TSStateId)(-1),},
 };
 
 static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
   [STATE(0)] = {
+    [sym_comment] = STATE(0),
     [ts_builtin_sym_end] = ACTIONS(1),
-    [anon_sym_EQ] = ACTIONS(1),
-    [anon_sym_constant] = ACTIONS(1),
-    [anon_sym_parameter] = ACTIONS(1),
+    [anon_sym_HloModule] = ACTIONS(1),
     [anon_sym_COMMA] = ACTIONS(1),
-    [sym_root] = ACTIONS(1),
+    [anon_sym_FileNames] = ACTIONS(1),
+    [anon_sym_FunctionNames] = ACTIONS(1),
+    [anon_sym_FileLocations] = ACTIONS(1),
+    [anon_sym_LBRACE] = ACTIONS(1),
+    [anon_sym_file_name_id] = ACTIONS(1),
+    [anon_sym_EQ] = ACTIONS(1),
+    [anon_sym_function_name_id] = ACTIONS(1),
+    [anon_sym_line] = ACTIONS(1),
+    [anon_sym_end_line] = ACTIONS(1),
+    [anon_sym_column] = ACTIONS(1),
+    [anon_sym_end_column] = ACTIONS(1),
+    [anon_sym_RBRACE] = ACTIONS(1),
+    [anon_sym_StackFrames] = ACTIONS(1),
+    [anon_sym_file_location_id] = ACTIONS(1),
+    [anon_sym_parent_frame_id] = ACTIONS(1),
+    [anon_sym_DASH_GT] = ACTIONS(1),
+    [sym_entry] = ACTIONS(1),
     [anon_sym_LPAREN] = ACTIONS(1),
     [anon_sym_RPAREN] = ACTIONS(1),
+    [anon_sym_COLON] = ACTIONS(1),
+    [anon_sym_constant] = ACTIONS(1),
+    [anon_sym_parameter] = ACTIONS(1),
+    [anon_sym_POUND] = ACTIONS(1),
+    [anon_sym_metadata] = ACTIONS(1),
+    [anon_sym_calls] = ACTIONS(1),
+    [anon_sym_to_apply] = ACTIONS(1),
+    [anon_sym_body] = ACTIONS(1),
+    [anon_sym_condition] = ACTIONS(1),
+    [anon_sym_select] = ACTIONS(1),
+    [anon_sym_scatter] = ACTIONS(1),
+    [anon_sym_branch_computations] = ACTIONS(1),
+    [anon_sym_called_computations] = ACTIONS(1),
+    [anon_sym_true_computation] = ACTIONS(1),
+    [anon_sym_false_computation] = ACTIONS(1),
+    [anon_sym_control_DASHpredecessors] = ACTIONS(1),
+    [sym_root] = ACTIONS(1),
     [anon_sym_LBRACK] = ACTIONS(1),
     [anon_sym_RBRACK] = ACTIONS(1),
     [anon_sym_LT_EQ] = ACTIONS(1),
     [anon_sym_QMARK] = ACTIONS(1),
     [anon_sym_b] = ACTIONS(1),
     [anon_sym_LPAREN2] = ACTIONS(1),
-    [anon_sym_LBRACE] = ACTIONS(1),
-    [anon_sym_COLON] = ACTIONS(1),
-    [anon_sym_RBRACE] = ACTIONS(1),
     [anon_sym_T] = ACTIONS(1),
     [anon_sym_S] = ACTIONS(1),
     [anon_sym_E] = ACTIONS(1),
@@ -2668,10 +11352,9 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [anon_sym_SC] = ACTIONS(1),
     [anon_sym_M] = ACTIONS(1),
     [anon_sym_P] = ACTIONS(1),
-    [anon_sym_POUND] = ACTIONS(1),
+    [anon_sym_POUND2] = ACTIONS(1),
     [anon_sym_STAR] = ACTIONS(1),
     [anon_sym_D] = ACTIONS(1),
-    [anon_sym_metadata] = ACTIONS(1),
     [anon_sym_DQUOTE] = ACTIONS(1),
     [sym_primitive_type] = ACTIONS(1),
     [sym_name] = ACTIONS(1),
@@ -2679,2836 +11362,10532 @@ static const uint16_t ts_parse_table[LARGE_STATE_COUNT][SYMBOL_COUNT] = {
     [sym_opcode] = ACTIONS(1),
     [sym_integer] = ACTIONS(1),
     [sym_string] = ACTIONS(1),
-    [sym_comment] = ACTIONS(3),
+    [sym__plain_text] = ACTIONS(1),
+    [sym__next_text] = ACTIONS(1),
+    [aux_sym_comment_token1] = ACTIONS(3),
+    [aux_sym_comment_token2] = ACTIONS(3),
   },
   [STATE(1)] = {
-    [sym_source_file] = STATE(163),
-    [sym_instruction] = STATE(186),
-    [sym__shape] = STATE(186),
-    [sym_array_shape] = STATE(186),
-    [sym_tuple_shape] = STATE(186),
-    [sym_buffer_shape] = STATE(186),
+    [sym_source_file] = STATE(575),
+    [sym_module] = STATE(478),
+    [sym_module_header] = STATE(19),
+    [sym__module_part] = STATE(19),
+    [sym_file_names] = STATE(207),
+    [sym_function_names] = STATE(207),
+    [sym_file_locations] = STATE(207),
+    [sym_stack_frames] = STATE(207),
+    [sym_computation] = STATE(207),
+    [sym_instruction] = STATE(478),
+    [sym__shape] = STATE(478),
+    [sym_array_shape] = STATE(508),
+    [sym_tuple_shape] = STATE(508),
+    [sym_buffer_shape] = STATE(508),
+    [sym_comment] = STATE(1),
     [ts_builtin_sym_end] = ACTIONS(5),
-    [sym_root] = ACTIONS(7),
-    [anon_sym_LPAREN] = ACTIONS(9),
-    [anon_sym_b] = ACTIONS(11),
-    [sym_primitive_type] = ACTIONS(13),
-    [sym_name] = ACTIONS(15),
-    [sym_comment] = ACTIONS(3),
+    [anon_sym_HloModule] = ACTIONS(7),
+    [anon_sym_FileNames] = ACTIONS(9),
+    [anon_sym_FunctionNames] = ACTIONS(11),
+    [anon_sym_FileLocations] = ACTIONS(13),
+    [anon_sym_StackFrames] = ACTIONS(15),
+    [sym_entry] = ACTIONS(17),
+    [anon_sym_LPAREN] = ACTIONS(19),
+    [sym_root] = ACTIONS(21),
+    [anon_sym_b] = ACTIONS(23),
+    [sym_primitive_type] = ACTIONS(25),
+    [sym_name] = ACTIONS(27),
+    [aux_sym_comment_token1] = ACTIONS(3),
+    [aux_sym_comment_token2] = ACTIONS(3),
   },
 };
 
 static const uint16_t ts_small_parse_table[] = {
-  [0] = 8,
-    ACTIONS(20), 1,
-      anon_sym_LPAREN,
-    ACTIONS(25), 1,
-      anon_sym_LBRACK,
-    ACTIONS(28), 1,
-      anon_sym_LBRACE,
-    ACTIONS(34), 1,
+  [0] = 11,
+    ACTIONS(29), 1,
+      anon_sym_LF,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    STATE(2), 1,
       sym_comment,
-    ACTIONS(31), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(23), 3,
-      anon_sym_RPAREN,
-      anon_sym_RBRACK,
-      anon_sym_RBRACE,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(17), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [34] = 8,
-    ACTIONS(34), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [45] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(39), 1,
+      anon_sym_LF,
+    STATE(3), 1,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RBRACE,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [66] = 3,
-    ACTIONS(34), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [90] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(41), 1,
+      anon_sym_LF,
+    STATE(4), 1,
       sym_comment,
-    ACTIONS(50), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(48), 12,
-      ts_builtin_sym_end,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LPAREN,
-      anon_sym_RPAREN,
-      anon_sym_LBRACK,
-      anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__reference,
-      sym_string,
-  [88] = 8,
-    ACTIONS(34), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [135] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(43), 1,
+      anon_sym_LF,
+    STATE(5), 1,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(54), 1,
-      anon_sym_RPAREN,
-    ACTIONS(56), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(10), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(52), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [120] = 6,
-    ACTIONS(3), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [180] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(45), 1,
+      anon_sym_LF,
+    STATE(6), 1,
       sym_comment,
-    ACTIONS(58), 1,
-      anon_sym_LPAREN,
-    ACTIONS(62), 1,
-      anon_sym_S,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [225] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(47), 1,
+      anon_sym_LF,
+    STATE(7), 1,
+      sym_comment,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [270] = 11,
+    ACTIONS(49), 1,
+      anon_sym_LF,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    STATE(8), 1,
+      sym_comment,
+    STATE(407), 1,
+      sym__module_attribute,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [315] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(55), 1,
+      anon_sym_LF,
+    STATE(9), 1,
+      sym_comment,
+    STATE(407), 1,
+      sym__module_attribute,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [360] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(57), 1,
+      anon_sym_LF,
+    STATE(10), 1,
+      sym_comment,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [405] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(59), 1,
+      anon_sym_LF,
+    STATE(11), 1,
+      sym_comment,
+    STATE(407), 1,
+      sym__module_attribute,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [450] = 11,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    ACTIONS(61), 1,
+      anon_sym_LF,
+    STATE(12), 1,
+      sym_comment,
+    STATE(407), 1,
+      sym__module_attribute,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [495] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(63), 1,
+      anon_sym_LF,
     STATE(13), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-    ACTIONS(60), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [148] = 6,
-    ACTIONS(3), 1,
       sym_comment,
-    ACTIONS(64), 1,
-      anon_sym_LPAREN,
-    ACTIONS(68), 1,
-      anon_sym_S,
-    STATE(9), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-    ACTIONS(66), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [176] = 8,
-    ACTIONS(34), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [540] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(65), 1,
+      anon_sym_LF,
+    STATE(14), 1,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RPAREN,
-    ACTIONS(74), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(14), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(70), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [208] = 6,
-    ACTIONS(3), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [585] = 11,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    ACTIONS(67), 1,
+      anon_sym_LF,
+    STATE(15), 1,
       sym_comment,
-    ACTIONS(76), 1,
-      anon_sym_LPAREN,
-    ACTIONS(81), 1,
-      anon_sym_S,
-    STATE(9), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-    ACTIONS(79), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [236] = 8,
-    ACTIONS(34), 1,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [630] = 10,
+    ACTIONS(51), 1,
+      anon_sym_metadata,
+    ACTIONS(53), 1,
+      sym_key,
+    STATE(16), 1,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
+    STATE(407), 1,
+      sym__module_attribute,
+    STATE(408), 1,
+      sym__module_metadata,
+    STATE(409), 1,
+      sym__calling_attribute,
+    STATE(410), 1,
+      sym__plain_attribute,
+    STATE(582), 1,
+      sym__calling_key,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [672] = 10,
+    ACTIONS(31), 1,
+      anon_sym_metadata,
+    ACTIONS(35), 1,
+      sym_key,
+    STATE(17), 1,
+      sym_comment,
+    STATE(161), 1,
+      sym__module_attribute,
+    STATE(162), 1,
+      sym__module_metadata,
+    STATE(164), 1,
+      sym__calling_attribute,
+    STATE(165), 1,
+      sym__plain_attribute,
+    STATE(506), 1,
+      sym__calling_key,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(33), 11,
+      anon_sym_calls,
+      anon_sym_to_apply,
+      anon_sym_body,
+      anon_sym_condition,
+      anon_sym_select,
+      anon_sym_scatter,
+      anon_sym_branch_computations,
+      anon_sym_called_computations,
+      anon_sym_true_computation,
+      anon_sym_false_computation,
+      anon_sym_control_DASHpredecessors,
+  [714] = 13,
+    ACTIONS(69), 1,
+      ts_builtin_sym_end,
+    ACTIONS(71), 1,
+      anon_sym_FileNames,
+    ACTIONS(74), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(77), 1,
+      anon_sym_FileLocations,
+    ACTIONS(80), 1,
+      anon_sym_StackFrames,
     ACTIONS(83), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [268] = 8,
-    ACTIONS(34), 1,
+      sym_entry,
+    ACTIONS(86), 1,
+      sym_root,
+    ACTIONS(89), 1,
+      sym_name,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(18), 2,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RBRACK,
-    ACTIONS(87), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(15), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(85), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [300] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(72), 1,
-      anon_sym_RBRACE,
-    ACTIONS(91), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(16), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(89), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [332] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(93), 1,
-      anon_sym_LPAREN,
-    ACTIONS(98), 1,
-      anon_sym_S,
-    STATE(13), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-    ACTIONS(96), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [360] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [392] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RBRACK,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [424] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(100), 1,
-      anon_sym_RBRACE,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [456] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RPAREN,
-    ACTIONS(106), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(21), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(102), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [488] = 3,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(110), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(108), 12,
+      aux_sym_module_repeat1,
+    STATE(211), 2,
+      sym__line,
+      sym__module_part,
+    STATE(207), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [761] = 14,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(92), 1,
       ts_builtin_sym_end,
-      anon_sym_EQ,
-      anon_sym_COMMA,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(96), 1,
+      sym_name,
+    STATE(19), 1,
+      sym_comment,
+    STATE(20), 1,
+      aux_sym_module_repeat1,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(211), 2,
+      sym__line,
+      sym__module_part,
+    STATE(207), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [810] = 14,
+    ACTIONS(9), 1,
+      anon_sym_FileNames,
+    ACTIONS(11), 1,
+      anon_sym_FunctionNames,
+    ACTIONS(13), 1,
+      anon_sym_FileLocations,
+    ACTIONS(15), 1,
+      anon_sym_StackFrames,
+    ACTIONS(17), 1,
+      sym_entry,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(96), 1,
+      sym_name,
+    ACTIONS(98), 1,
+      ts_builtin_sym_end,
+    STATE(18), 1,
+      aux_sym_module_repeat1,
+    STATE(20), 1,
+      sym_comment,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(211), 2,
+      sym__line,
+      sym__module_part,
+    STATE(207), 5,
+      sym_file_names,
+      sym_function_names,
+      sym_file_locations,
+      sym_stack_frames,
+      sym_computation,
+  [859] = 11,
+    ACTIONS(103), 1,
+      anon_sym_LBRACE,
+    ACTIONS(108), 1,
       anon_sym_LPAREN,
+    ACTIONS(111), 1,
+      anon_sym_LBRACK,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(100), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(117), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(21), 2,
+      sym_comment,
+      aux_sym__literal_repeat1,
+    ACTIONS(106), 3,
+      anon_sym_RBRACE,
       anon_sym_RPAREN,
-      anon_sym_LBRACK,
       anon_sym_RBRACK,
-      anon_sym_LT_EQ,
-      anon_sym_LBRACE,
-      anon_sym_RBRACE,
-      sym__reference,
-      sym_string,
-  [510] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RBRACE,
-    ACTIONS(114), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(3), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(112), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
+    ACTIONS(114), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-  [542] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
+  [901] = 8,
+    ACTIONS(124), 1,
       anon_sym_LBRACE,
-    ACTIONS(104), 1,
-      anon_sym_RBRACK,
-    ACTIONS(118), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(22), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(116), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [574] = 8,
-    ACTIONS(34), 1,
+    STATE(22), 1,
       sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RPAREN,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [606] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    ACTIONS(44), 1,
-      anon_sym_RBRACK,
-    ACTIONS(46), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    STATE(2), 3,
-      sym_block,
-      sym__item,
-      aux_sym__literal_repeat1,
-    ACTIONS(36), 5,
-      anon_sym_EQ,
-      anon_sym_COMMA,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-  [638] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(120), 1,
-      anon_sym_RBRACE,
-    ACTIONS(122), 1,
-      anon_sym_T,
-    ACTIONS(125), 1,
-      anon_sym_S,
-    ACTIONS(128), 1,
-      anon_sym_E,
-    ACTIONS(131), 1,
-      anon_sym_L,
-    ACTIONS(134), 1,
-      anon_sym_SC,
-    ACTIONS(137), 1,
-      anon_sym_M,
-    ACTIONS(140), 1,
-      anon_sym_P,
-    ACTIONS(143), 1,
-      anon_sym_POUND,
-    ACTIONS(146), 1,
-      anon_sym_STAR,
-    ACTIONS(149), 1,
-      anon_sym_D,
     STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [681] = 14,
-    ACTIONS(3), 1,
+      aux_sym__module_value_repeat1,
+    STATE(42), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(120), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(126), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(122), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [937] = 7,
+    ACTIONS(132), 1,
+      anon_sym_LBRACE,
+    STATE(42), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(128), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(23), 2,
       sym_comment,
-    ACTIONS(152), 1,
-      anon_sym_RBRACE,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [724] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(174), 1,
-      anon_sym_RBRACE,
+      aux_sym__module_value_repeat1,
+    ACTIONS(135), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+    ACTIONS(130), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [971] = 4,
     STATE(24), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [767] = 8,
-    ACTIONS(34), 1,
       sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(138), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(140), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [997] = 7,
+    ACTIONS(144), 1,
+      anon_sym_LPAREN,
+    ACTIONS(146), 1,
+      anon_sym_S,
+    STATE(25), 1,
+      sym_comment,
+    STATE(32), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(142), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1029] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(154), 1,
+      anon_sym_RPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    STATE(26), 1,
+      sym_comment,
+    STATE(35), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1071] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(154), 1,
+      anon_sym_RBRACK,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    STATE(27), 1,
+      sym_comment,
+    STATE(36), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1113] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(162), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(28), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1155] = 8,
+    ACTIONS(168), 1,
+      anon_sym_RBRACE,
+    ACTIONS(170), 1,
+      sym_key,
+    STATE(29), 1,
+      sym_comment,
+    STATE(37), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(95), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(164), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(166), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [1189] = 4,
+    STATE(30), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(172), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(174), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1215] = 7,
     ACTIONS(178), 1,
       anon_sym_LPAREN,
-    ACTIONS(181), 1,
-      anon_sym_LBRACK,
-    ACTIONS(187), 1,
-      anon_sym_LBRACE,
-    ACTIONS(176), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-    ACTIONS(190), 2,
-      anon_sym_DQUOTE,
-      sym_word,
-    ACTIONS(184), 3,
-      anon_sym_LT_EQ,
-      sym__reference,
-      sym_string,
-    STATE(26), 3,
-      sym_block,
-      sym__item,
-      aux_sym_attribute_value_repeat1,
-  [798] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
+    ACTIONS(180), 1,
       anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(193), 1,
-      anon_sym_RBRACE,
-    STATE(28), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [841] = 14,
-    ACTIONS(3), 1,
+    STATE(31), 1,
       sym_comment,
-    ACTIONS(154), 1,
+    STATE(33), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(94), 1,
+      sym_split,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(176), 10,
+      anon_sym_RBRACE,
       anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
       anon_sym_E,
-    ACTIONS(160), 1,
       anon_sym_L,
-    ACTIONS(162), 1,
       anon_sym_SC,
-    ACTIONS(164), 1,
       anon_sym_M,
-    ACTIONS(166), 1,
       anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
+      anon_sym_POUND2,
       anon_sym_STAR,
-    ACTIONS(172), 1,
       anon_sym_D,
-    ACTIONS(195), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [884] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
+  [1247] = 6,
+    ACTIONS(184), 1,
       anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
+    ACTIONS(187), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_tile,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(32), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat1,
+    ACTIONS(182), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1277] = 6,
+    ACTIONS(191), 1,
+      anon_sym_LPAREN,
+    ACTIONS(194), 1,
+      anon_sym_S,
+    STATE(94), 1,
+      sym_split,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(33), 2,
+      sym_comment,
+      aux_sym__layout_property_repeat2,
+    ACTIONS(189), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [1307] = 12,
+    ACTIONS(150), 1,
       anon_sym_LBRACE,
-    ACTIONS(197), 2,
-      ts_builtin_sym_end,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RBRACE,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(34), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
       anon_sym_COMMA,
-    ACTIONS(201), 2,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(199), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-    STATE(26), 3,
+  [1349] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(35), 1,
+      sym_comment,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
       sym__item,
-      aux_sym_attribute_value_repeat1,
-  [915] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1391] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
     ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(203), 1,
+      anon_sym_LBRACK,
+    ACTIONS(196), 1,
+      anon_sym_RBRACK,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(36), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1433] = 6,
+    ACTIONS(202), 1,
+      sym_key,
+    STATE(95), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(198), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(37), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+    ACTIONS(200), 9,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
       anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [958] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [1463] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
     ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
+      anon_sym_LBRACK,
+    ACTIONS(205), 1,
+      anon_sym_RBRACK,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(38), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1505] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(207), 1,
+      anon_sym_RPAREN,
+    STATE(28), 1,
+      aux_sym__literal_repeat1,
+    STATE(39), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1547] = 4,
+    STATE(40), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(209), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(211), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1573] = 8,
     ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
+      sym_key,
+    ACTIONS(217), 1,
+      anon_sym_RBRACE,
+    STATE(29), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(41), 1,
+      sym_comment,
+    STATE(95), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(213), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(215), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [1607] = 4,
+    STATE(42), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(219), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(221), 12,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_LBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [1633] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(154), 1,
+      anon_sym_RBRACE,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    STATE(34), 1,
+      aux_sym__literal_repeat1,
+    STATE(43), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1675] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(223), 1,
+      anon_sym_RBRACE,
+    STATE(44), 1,
+      sym_comment,
+    STATE(47), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1717] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(223), 1,
+      anon_sym_RPAREN,
+    STATE(45), 1,
+      sym_comment,
+    STATE(48), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1759] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(223), 1,
+      anon_sym_RBRACK,
+    STATE(46), 1,
+      sym_comment,
+    STATE(49), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1801] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(225), 1,
+      anon_sym_RBRACE,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(47), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1843] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(225), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(48), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1885] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(225), 1,
+      anon_sym_RBRACK,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(49), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1927] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(227), 1,
+      anon_sym_RBRACE,
+    STATE(50), 1,
+      sym_comment,
+    STATE(53), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [1969] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(227), 1,
+      anon_sym_RPAREN,
+    STATE(51), 1,
+      sym_comment,
+    STATE(54), 1,
+      aux_sym__literal_repeat1,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2011] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(227), 1,
+      anon_sym_RBRACK,
+    STATE(38), 1,
+      aux_sym__literal_repeat1,
+    STATE(52), 1,
+      sym_comment,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2053] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
     ACTIONS(205), 1,
       anon_sym_RBRACE,
-    STATE(33), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1001] = 14,
-    ACTIONS(3), 1,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(53), 1,
       sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(207), 1,
-      anon_sym_RBRACE,
-    STATE(30), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1044] = 14,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(154), 1,
-      anon_sym_T,
-    ACTIONS(156), 1,
-      anon_sym_S,
-    ACTIONS(158), 1,
-      anon_sym_E,
-    ACTIONS(160), 1,
-      anon_sym_L,
-    ACTIONS(162), 1,
-      anon_sym_SC,
-    ACTIONS(164), 1,
-      anon_sym_M,
-    ACTIONS(166), 1,
-      anon_sym_P,
-    ACTIONS(168), 1,
-      anon_sym_POUND,
-    ACTIONS(170), 1,
-      anon_sym_STAR,
-    ACTIONS(172), 1,
-      anon_sym_D,
-    ACTIONS(209), 1,
-      anon_sym_RBRACE,
-    STATE(23), 1,
-      aux_sym_layout_repeat1,
-    STATE(43), 1,
-      sym__layout_property,
-  [1087] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(213), 1,
-      anon_sym_S,
-    ACTIONS(211), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1107] = 8,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(38), 1,
-      anon_sym_LPAREN,
-    ACTIONS(40), 1,
-      anon_sym_LBRACK,
-    ACTIONS(42), 1,
-      anon_sym_LBRACE,
-    STATE(134), 1,
-      sym_attribute_value,
-    ACTIONS(217), 2,
+    STATE(65), 1,
+      sym_block,
+    STATE(73), 1,
+      sym__item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
       anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(215), 3,
+    ACTIONS(158), 3,
       anon_sym_LT_EQ,
       sym__reference,
       sym_string,
-    STATE(29), 3,
+  [2095] = 12,
+    ACTIONS(150), 1,
+      anon_sym_LBRACE,
+    ACTIONS(152), 1,
+      anon_sym_LPAREN,
+    ACTIONS(156), 1,
+      anon_sym_LBRACK,
+    ACTIONS(205), 1,
+      anon_sym_RPAREN,
+    STATE(21), 1,
+      aux_sym__literal_repeat1,
+    STATE(54), 1,
+      sym_comment,
+    STATE(65), 1,
       sym_block,
+    STATE(73), 1,
       sym__item,
-      aux_sym_attribute_value_repeat1,
-  [1137] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(221), 1,
-      anon_sym_S,
-    ACTIONS(219), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1157] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(225), 1,
-      anon_sym_S,
-    ACTIONS(223), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1177] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(148), 2,
+      anon_sym_COMMA,
+      anon_sym_EQ,
+    ACTIONS(160), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(158), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2137] = 15,
     ACTIONS(229), 1,
-      anon_sym_S,
-    ACTIONS(227), 11,
-      anon_sym_LPAREN,
       anon_sym_RBRACE,
+    ACTIONS(231), 1,
       anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1197] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(233), 1,
       anon_sym_S,
-    ACTIONS(231), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
+    ACTIONS(235), 1,
       anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1217] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(237), 1,
-      anon_sym_S,
-    ACTIONS(235), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
       anon_sym_L,
+    ACTIONS(239), 1,
       anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1237] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(241), 1,
-      anon_sym_S,
-    ACTIONS(239), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
       anon_sym_M,
+    ACTIONS(243), 1,
       anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1257] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(245), 1,
-      anon_sym_S,
-    ACTIONS(243), 11,
-      anon_sym_LPAREN,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
       anon_sym_STAR,
-      anon_sym_D,
-  [1277] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(249), 1,
-      anon_sym_S,
-    ACTIONS(247), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
       anon_sym_D,
-  [1296] = 3,
-    ACTIONS(3), 1,
+    STATE(55), 1,
       sym_comment,
-    ACTIONS(253), 1,
-      anon_sym_S,
-    ACTIONS(251), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1315] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(257), 1,
-      anon_sym_S,
-    ACTIONS(255), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1334] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(261), 1,
-      anon_sym_S,
-    ACTIONS(259), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1353] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(265), 1,
-      anon_sym_S,
-    ACTIONS(263), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1372] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(269), 1,
-      anon_sym_S,
-    ACTIONS(267), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1391] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(273), 1,
-      anon_sym_S,
-    ACTIONS(271), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1410] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(277), 1,
-      anon_sym_S,
-    ACTIONS(275), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1429] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(281), 1,
-      anon_sym_S,
-    ACTIONS(279), 10,
-      anon_sym_RBRACE,
-      anon_sym_T,
-      anon_sym_E,
-      anon_sym_L,
-      anon_sym_SC,
-      anon_sym_M,
-      anon_sym_P,
-      anon_sym_POUND,
-      anon_sym_STAR,
-      anon_sym_D,
-  [1448] = 8,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(283), 1,
-      anon_sym_LPAREN,
-    ACTIONS(285), 1,
-      anon_sym_RPAREN,
-    ACTIONS(287), 1,
-      anon_sym_b,
-    ACTIONS(289), 1,
-      sym_primitive_type,
-    ACTIONS(291), 1,
-      sym_name,
-    STATE(94), 1,
-      sym_operand,
-    STATE(201), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1476] = 7,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(283), 1,
-      anon_sym_LPAREN,
-    ACTIONS(287), 1,
-      anon_sym_b,
-    ACTIONS(289), 1,
-      sym_primitive_type,
-    ACTIONS(291), 1,
-      sym_name,
+    STATE(72), 1,
+      aux_sym_layout_repeat1,
     STATE(130), 1,
-      sym_operand,
-    STATE(201), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1501] = 5,
-    ACTIONS(3), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2184] = 4,
+    STATE(56), 1,
       sym_comment,
-    ACTIONS(297), 1,
-      anon_sym_LBRACE,
-    STATE(76), 1,
-      sym_layout,
-    ACTIONS(293), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(295), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1521] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(299), 1,
-      anon_sym_RPAREN,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(116), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1543] = 6,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    ACTIONS(303), 1,
-      anon_sym_RPAREN,
-    STATE(96), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1565] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(106), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1584] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(192), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1603] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(307), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(305), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1618] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(311), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(309), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1633] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(105), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1652] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(198), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1671] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(133), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1690] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(315), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-    ACTIONS(313), 4,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_LBRACE,
-  [1705] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(9), 1,
-      anon_sym_LPAREN,
-    ACTIONS(11), 1,
-      anon_sym_b,
-    ACTIONS(301), 1,
-      sym_primitive_type,
-    STATE(187), 4,
-      sym__shape,
-      sym_array_shape,
-      sym_tuple_shape,
-      sym_buffer_shape,
-  [1724] = 7,
-    ACTIONS(34), 1,
-      sym_comment,
-    ACTIONS(317), 1,
-      anon_sym_LPAREN,
-    ACTIONS(319), 1,
-      anon_sym_LBRACK,
-    ACTIONS(321), 1,
-      anon_sym_LBRACE,
-    ACTIONS(323), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(253), 2,
+      anon_sym_DQUOTE,
       sym_word,
-    ACTIONS(325), 1,
+    ACTIONS(251), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
       sym_string,
-    STATE(138), 1,
-      sym_block,
-  [1746] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(327), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(329), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1760] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(331), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(333), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1774] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(335), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(337), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1788] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(339), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(341), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1802] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(343), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(345), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1816] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(347), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(349), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1830] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(351), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(353), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1844] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(355), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(357), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1858] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(359), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(361), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1872] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(363), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(365), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1886] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(367), 3,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-    ACTIONS(369), 3,
-      anon_sym_constant,
-      anon_sym_parameter,
-      sym_opcode,
-  [1900] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(371), 1,
-      anon_sym_metadata,
-    ACTIONS(373), 1,
-      sym_key,
-    STATE(122), 3,
-      sym__attribute,
-      sym_metadata,
-      sym_attribute,
-  [1915] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(375), 1,
-      anon_sym_RBRACK,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    STATE(104), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [1932] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    ACTIONS(381), 1,
-      anon_sym_RBRACK,
-    STATE(117), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [1949] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(383), 1,
-      anon_sym_COMMA,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(386), 3,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
+  [2209] = 14,
+    ACTIONS(255), 1,
       anon_sym_RBRACE,
-  [1964] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(388), 1,
-      anon_sym_RBRACE,
-    ACTIONS(390), 1,
-      sym_key,
-    STATE(85), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [1978] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    STATE(86), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(394), 2,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [1992] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(390), 1,
-      sym_key,
-    ACTIONS(396), 1,
-      anon_sym_RBRACE,
-    STATE(82), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [2006] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(398), 1,
-      anon_sym_RBRACE,
-    ACTIONS(400), 1,
-      sym_key,
-    STATE(85), 2,
-      sym_metadata_field,
-      aux_sym_metadata_repeat1,
-  [2020] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-    ACTIONS(403), 2,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [2034] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(386), 4,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-      anon_sym_COLON,
-      anon_sym_RBRACE,
-  [2044] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(405), 1,
-      anon_sym_COLON,
-    ACTIONS(407), 1,
-      anon_sym_RBRACE,
-    ACTIONS(409), 1,
-      sym_integer,
-    STATE(148), 1,
-      sym_minor_to_major,
-  [2060] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(377), 1,
-      anon_sym_LT_EQ,
-    STATE(123), 1,
-      sym_dimension,
-    ACTIONS(379), 2,
-      anon_sym_QMARK,
-      sym_integer,
-  [2074] = 5,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(409), 1,
-      sym_integer,
-    ACTIONS(411), 1,
-      anon_sym_COLON,
-    ACTIONS(413), 1,
-      anon_sym_RBRACE,
-    STATE(150), 1,
-      sym_minor_to_major,
-  [2090] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(417), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2103] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(419), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2116] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(421), 1,
-      ts_builtin_sym_end,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2129] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(425), 1,
-      anon_sym_COMMA,
-    ACTIONS(427), 1,
-      anon_sym_RPAREN,
-    STATE(102), 1,
-      aux_sym_operands_repeat1,
-  [2142] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(429), 1,
-      ts_builtin_sym_end,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2155] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(431), 1,
-      anon_sym_RPAREN,
-    STATE(92), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2168] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(433), 1,
-      anon_sym_COMMA,
-    ACTIONS(435), 1,
-      anon_sym_RPAREN,
-    STATE(103), 1,
-      aux_sym_tile_repeat1,
-  [2181] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(437), 1,
-      anon_sym_COMMA,
-    ACTIONS(440), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2194] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(58), 1,
-      anon_sym_LPAREN,
-    STATE(6), 1,
-      aux_sym__layout_property_repeat1,
-    STATE(37), 1,
-      sym_tile,
-  [2207] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(64), 1,
-      anon_sym_LPAREN,
-    STATE(7), 1,
-      aux_sym__layout_property_repeat2,
-    STATE(42), 1,
-      sym_split,
-  [2220] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(442), 1,
-      ts_builtin_sym_end,
-    ACTIONS(444), 1,
-      anon_sym_COMMA,
-    STATE(101), 1,
-      aux_sym_instruction_repeat1,
-  [2233] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(425), 1,
-      anon_sym_COMMA,
-    ACTIONS(447), 1,
-      anon_sym_RPAREN,
-    STATE(108), 1,
-      aux_sym_operands_repeat1,
-  [2246] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(433), 1,
-      anon_sym_COMMA,
-    ACTIONS(449), 1,
-      anon_sym_RPAREN,
-    STATE(109), 1,
-      aux_sym_tile_repeat1,
-  [2259] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(453), 1,
-      anon_sym_RBRACK,
-    STATE(119), 1,
-      aux_sym_dimensions_repeat1,
-  [2272] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(457), 1,
-      sym_opcode,
-    ACTIONS(455), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [2283] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(461), 1,
-      sym_opcode,
-    ACTIONS(459), 2,
-      anon_sym_constant,
-      anon_sym_parameter,
-  [2294] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(463), 1,
-      ts_builtin_sym_end,
-    STATE(93), 1,
-      aux_sym_instruction_repeat1,
-  [2307] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(465), 1,
-      anon_sym_COMMA,
-    ACTIONS(468), 1,
-      anon_sym_RPAREN,
-    STATE(108), 1,
-      aux_sym_operands_repeat1,
-  [2320] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(470), 1,
-      anon_sym_COMMA,
-    ACTIONS(473), 1,
-      anon_sym_RPAREN,
-    STATE(109), 1,
-      aux_sym_tile_repeat1,
-  [2333] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(423), 1,
-      anon_sym_COMMA,
-    ACTIONS(475), 1,
-      ts_builtin_sym_end,
-    STATE(95), 1,
-      aux_sym_instruction_repeat1,
-  [2346] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    ACTIONS(477), 1,
-      anon_sym_RPAREN,
-    STATE(114), 1,
-      aux_sym_minor_to_major_repeat1,
-  [2359] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(479), 1,
-      anon_sym_RPAREN,
-    ACTIONS(481), 2,
+    ACTIONS(257), 1,
+      anon_sym_T,
+    ACTIONS(260), 1,
+      anon_sym_S,
+    ACTIONS(263), 1,
+      anon_sym_E,
+    ACTIONS(266), 1,
+      anon_sym_L,
+    ACTIONS(269), 1,
+      anon_sym_SC,
+    ACTIONS(272), 1,
+      anon_sym_M,
+    ACTIONS(275), 1,
+      anon_sym_P,
+    ACTIONS(278), 1,
+      anon_sym_POUND2,
+    ACTIONS(281), 1,
       anon_sym_STAR,
-      sym_integer,
-  [2370] = 4,
-    ACTIONS(3), 1,
+    ACTIONS(284), 1,
+      anon_sym_D,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(57), 2,
       sym_comment,
-    ACTIONS(483), 1,
-      anon_sym_COMMA,
-    ACTIONS(486), 1,
-      anon_sym_RPAREN,
-    STATE(113), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2383] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(392), 1,
-      anon_sym_COMMA,
-    ACTIONS(488), 1,
-      anon_sym_RPAREN,
-    STATE(81), 1,
-      aux_sym_minor_to_major_repeat1,
-  [2396] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
+      aux_sym_layout_repeat1,
+  [2254] = 11,
+    ACTIONS(289), 1,
+      anon_sym_LBRACE,
+    ACTIONS(291), 1,
+      anon_sym_LPAREN,
     ACTIONS(293), 1,
-      sym_name,
-    ACTIONS(490), 1,
-      anon_sym_LBRACE,
-    STATE(169), 1,
-      sym_layout,
-  [2409] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(415), 1,
-      anon_sym_COMMA,
-    ACTIONS(492), 1,
-      anon_sym_RPAREN,
-    STATE(91), 1,
-      aux_sym_tuple_shape_repeat1,
-  [2422] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(494), 1,
-      anon_sym_RBRACK,
-    STATE(118), 1,
-      aux_sym_dimensions_repeat1,
-  [2435] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(496), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2448] = 4,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(451), 1,
-      anon_sym_COMMA,
-    ACTIONS(498), 1,
-      anon_sym_RBRACK,
-    STATE(98), 1,
-      aux_sym_dimensions_repeat1,
-  [2461] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(500), 1,
-      anon_sym_LPAREN,
-    STATE(110), 1,
-      sym__literal,
-  [2471] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(502), 1,
-      anon_sym_LPAREN,
-    STATE(107), 1,
-      sym_operands,
-  [2481] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(442), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2489] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(440), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [2497] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(504), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2505] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(506), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2513] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(508), 2,
-      anon_sym_STAR,
-      sym_integer,
-  [2521] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(510), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [2529] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(512), 1,
-      anon_sym_RPAREN,
-    ACTIONS(514), 1,
-      sym_integer,
-  [2539] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(516), 1,
       anon_sym_LBRACK,
-    STATE(54), 1,
-      sym_dimensions,
-  [2549] = 2,
-    ACTIONS(3), 1,
+    STATE(58), 1,
       sym_comment,
-    ACTIONS(468), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2557] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(518), 2,
+    STATE(59), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(153), 1,
+      sym__item,
+    STATE(157), 1,
+      sym_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(287), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2565] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(473), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2573] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(520), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2581] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(522), 2,
+    ACTIONS(297), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(295), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2293] = 10,
+    ACTIONS(301), 1,
+      anon_sym_LBRACE,
+    ACTIONS(304), 1,
+      anon_sym_LPAREN,
+    ACTIONS(307), 1,
+      anon_sym_LBRACK,
+    STATE(153), 1,
+      sym__item,
+    STATE(157), 1,
+      sym_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(299), 2,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2589] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(524), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2597] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(526), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2605] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(528), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2613] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(530), 2,
-      anon_sym_RBRACE,
-      sym_key,
-  [2621] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
     ACTIONS(313), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2629] = 2,
-    ACTIONS(3), 1,
+      anon_sym_DQUOTE,
+      sym_word,
+    STATE(59), 2,
       sym_comment,
-    ACTIONS(305), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2637] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(309), 2,
-      anon_sym_LBRACE,
-      sym_name,
-  [2645] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(48), 2,
+      aux_sym_attribute_value_repeat1,
+    ACTIONS(310), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2330] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(316), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [2653] = 2,
-    ACTIONS(3), 1,
+    STATE(60), 1,
       sym_comment,
-    ACTIONS(108), 2,
+    STATE(61), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2377] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(318), 1,
       anon_sym_RBRACE,
-      sym_key,
-  [2661] = 2,
-    ACTIONS(3), 1,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(61), 1,
       sym_comment,
-    ACTIONS(532), 2,
-      anon_sym_COMMA,
-      anon_sym_RBRACK,
-  [2669] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(534), 1,
-      anon_sym_LBRACK,
-    STATE(115), 1,
-      sym_dimensions,
-  [2679] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(536), 2,
-      anon_sym_COMMA,
-      anon_sym_RPAREN,
-  [2687] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(538), 2,
-      ts_builtin_sym_end,
-      anon_sym_COMMA,
-  [2695] = 3,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(540), 1,
-      anon_sym_COLON,
-    ACTIONS(542), 1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2424] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(320), 1,
       anon_sym_RBRACE,
-  [2705] = 3,
-    ACTIONS(3), 1,
+    STATE(62), 1,
       sym_comment,
-    ACTIONS(502), 1,
+    STATE(63), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2471] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(322), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(63), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2518] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(324), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(64), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2565] = 4,
+    STATE(65), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(328), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(326), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
       anon_sym_LPAREN,
-    STATE(110), 1,
-      sym_operands,
-  [2715] = 3,
-    ACTIONS(3), 1,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2590] = 4,
+    STATE(66), 1,
       sym_comment,
-    ACTIONS(544), 1,
-      anon_sym_COLON,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(332), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(330), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2615] = 5,
+    ACTIONS(338), 1,
+      anon_sym_EQ,
+    STATE(67), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(334), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(336), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [2642] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(340), 1,
+      anon_sym_RBRACE,
+    STATE(68), 1,
+      sym_comment,
+    STATE(69), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2689] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(342), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(69), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2736] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(344), 1,
+      anon_sym_RBRACE,
+    STATE(70), 1,
+      sym_comment,
+    STATE(71), 1,
+      aux_sym_layout_repeat1,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2783] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(346), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(71), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2830] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(348), 1,
+      anon_sym_RBRACE,
+    STATE(57), 1,
+      aux_sym_layout_repeat1,
+    STATE(72), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2877] = 4,
+    STATE(73), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(352), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(350), 11,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_EQ,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_RPAREN,
+      anon_sym_LBRACK,
+      anon_sym_RBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [2902] = 15,
+    ACTIONS(231), 1,
+      anon_sym_T,
+    ACTIONS(233), 1,
+      anon_sym_S,
+    ACTIONS(235), 1,
+      anon_sym_E,
+    ACTIONS(237), 1,
+      anon_sym_L,
+    ACTIONS(239), 1,
+      anon_sym_SC,
+    ACTIONS(241), 1,
+      anon_sym_M,
+    ACTIONS(243), 1,
+      anon_sym_P,
+    ACTIONS(245), 1,
+      anon_sym_POUND2,
+    ACTIONS(247), 1,
+      anon_sym_STAR,
+    ACTIONS(249), 1,
+      anon_sym_D,
+    ACTIONS(354), 1,
+      anon_sym_RBRACE,
+    STATE(64), 1,
+      aux_sym_layout_repeat1,
+    STATE(74), 1,
+      sym_comment,
+    STATE(130), 1,
+      sym__layout_property,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [2949] = 4,
+    STATE(75), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(138), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(140), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [2973] = 4,
+    ACTIONS(358), 1,
+      anon_sym_S,
+    STATE(76), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(356), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [2997] = 4,
+    STATE(77), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(209), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(211), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3021] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(360), 1,
+      ts_builtin_sym_end,
+    ACTIONS(364), 1,
+      anon_sym_RBRACE,
+    ACTIONS(366), 1,
+      sym_name,
+    STATE(78), 1,
+      sym_comment,
+    STATE(87), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(362), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3057] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(368), 1,
+      ts_builtin_sym_end,
+    ACTIONS(372), 1,
+      anon_sym_RBRACE,
+    STATE(79), 1,
+      sym_comment,
+    STATE(89), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(370), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3093] = 4,
+    STATE(80), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(374), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(376), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3117] = 4,
+    STATE(81), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(378), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(380), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3141] = 11,
+    ACTIONS(289), 1,
+      anon_sym_LBRACE,
+    ACTIONS(291), 1,
+      anon_sym_LPAREN,
+    ACTIONS(293), 1,
+      anon_sym_LBRACK,
+    STATE(58), 1,
+      aux_sym_attribute_value_repeat1,
+    STATE(82), 1,
+      sym_comment,
+    STATE(153), 1,
+      sym__item,
+    STATE(157), 1,
+      sym_block,
+    STATE(394), 1,
+      sym_attribute_value,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(297), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(295), 3,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [3179] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(382), 1,
+      ts_builtin_sym_end,
+    ACTIONS(386), 1,
+      anon_sym_RBRACE,
+    STATE(83), 1,
+      sym_comment,
+    STATE(91), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(384), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3215] = 4,
+    ACTIONS(390), 1,
+      anon_sym_S,
+    STATE(84), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(388), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3239] = 4,
+    ACTIONS(394), 1,
+      anon_sym_S,
+    STATE(85), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(392), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3263] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(396), 1,
+      ts_builtin_sym_end,
+    ACTIONS(400), 1,
+      anon_sym_RBRACE,
+    STATE(86), 1,
+      sym_comment,
+    STATE(88), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(398), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3299] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(402), 1,
+      ts_builtin_sym_end,
+    ACTIONS(406), 1,
+      anon_sym_RBRACE,
+    STATE(87), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(404), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3335] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(408), 1,
+      ts_builtin_sym_end,
+    ACTIONS(412), 1,
+      anon_sym_RBRACE,
+    STATE(88), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3371] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(414), 1,
+      ts_builtin_sym_end,
+    ACTIONS(418), 1,
+      anon_sym_RBRACE,
+    STATE(89), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3407] = 4,
+    ACTIONS(422), 1,
+      anon_sym_S,
+    STATE(90), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(420), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3431] = 10,
+    ACTIONS(94), 1,
+      sym_root,
+    ACTIONS(366), 1,
+      sym_name,
+    ACTIONS(424), 1,
+      ts_builtin_sym_end,
+    ACTIONS(428), 1,
+      anon_sym_RBRACE,
+    STATE(91), 1,
+      sym_comment,
+    STATE(93), 1,
+      aux_sym_computation_repeat1,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(426), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3467] = 4,
+    ACTIONS(432), 1,
+      anon_sym_S,
+    STATE(92), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(430), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3491] = 8,
+    ACTIONS(438), 1,
+      sym_root,
+    ACTIONS(441), 1,
+      sym_name,
+    STATE(173), 1,
+      sym__line,
+    STATE(560), 1,
+      sym__module_instruction,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(434), 2,
+      ts_builtin_sym_end,
+      anon_sym_RBRACE,
+    STATE(93), 2,
+      sym_comment,
+      aux_sym_computation_repeat1,
+    ACTIONS(436), 5,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+  [3523] = 4,
+    ACTIONS(446), 1,
+      anon_sym_S,
+    STATE(94), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(444), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3547] = 4,
+    STATE(95), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(448), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(450), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3571] = 4,
+    ACTIONS(454), 1,
+      anon_sym_S,
+    STATE(96), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(452), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3595] = 4,
+    STATE(97), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(172), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(174), 10,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_RBRACE,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+      sym_key,
+  [3619] = 4,
+    ACTIONS(458), 1,
+      anon_sym_S,
+    STATE(98), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(456), 11,
+      anon_sym_RBRACE,
+      anon_sym_LPAREN,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3643] = 4,
+    ACTIONS(462), 1,
+      anon_sym_S,
+    STATE(99), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(460), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3666] = 6,
+    ACTIONS(464), 1,
+      ts_builtin_sym_end,
+    ACTIONS(468), 1,
+      sym_integer,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(100), 2,
+      sym_comment,
+      aux_sym_file_locations_repeat1,
+    ACTIONS(466), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3693] = 7,
+    ACTIONS(43), 1,
+      anon_sym_LF,
+    ACTIONS(471), 1,
+      ts_builtin_sym_end,
+    ACTIONS(473), 1,
+      anon_sym_COMMA,
+    STATE(101), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(475), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3722] = 7,
+    ACTIONS(477), 1,
+      ts_builtin_sym_end,
+    ACTIONS(479), 1,
+      anon_sym_LF,
+    ACTIONS(481), 1,
+      anon_sym_COMMA,
+    STATE(102), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(483), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3751] = 6,
+    ACTIONS(485), 1,
+      ts_builtin_sym_end,
+    ACTIONS(489), 1,
+      sym_integer,
+    STATE(171), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(103), 2,
+      sym_comment,
+      aux_sym_stack_frames_repeat1,
+    ACTIONS(487), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3778] = 7,
+    ACTIONS(492), 1,
+      ts_builtin_sym_end,
+    ACTIONS(496), 1,
+      sym_integer,
+    STATE(104), 1,
+      sym_comment,
+    STATE(131), 1,
+      aux_sym_file_names_repeat1,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(494), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3807] = 7,
+    ACTIONS(498), 1,
+      ts_builtin_sym_end,
+    ACTIONS(502), 1,
+      sym_integer,
+    STATE(105), 1,
+      sym_comment,
+    STATE(134), 1,
+      aux_sym_function_names_repeat1,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(500), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3836] = 7,
+    ACTIONS(504), 1,
+      ts_builtin_sym_end,
+    ACTIONS(506), 1,
+      anon_sym_LF,
+    ACTIONS(508), 1,
+      anon_sym_COMMA,
+    STATE(106), 1,
+      sym_comment,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(510), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3865] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(516), 1,
+      anon_sym_RBRACE,
+    ACTIONS(518), 1,
+      sym__reference,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    STATE(107), 1,
+      sym_comment,
+    STATE(140), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(368), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [3906] = 7,
+    ACTIONS(524), 1,
+      ts_builtin_sym_end,
+    ACTIONS(528), 1,
+      sym_integer,
+    STATE(100), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(108), 1,
+      sym_comment,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(526), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [3935] = 4,
+    ACTIONS(532), 1,
+      anon_sym_S,
+    STATE(109), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(530), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3958] = 4,
+    ACTIONS(536), 1,
+      anon_sym_S,
+    STATE(110), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(534), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [3981] = 4,
+    ACTIONS(540), 1,
+      anon_sym_S,
+    STATE(111), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(538), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4004] = 7,
+    ACTIONS(496), 1,
+      sym_integer,
+    ACTIONS(542), 1,
+      ts_builtin_sym_end,
+    STATE(104), 1,
+      aux_sym_file_names_repeat1,
+    STATE(112), 1,
+      sym_comment,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(544), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4033] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
     ACTIONS(546), 1,
       anon_sym_RBRACE,
-  [2725] = 3,
-    ACTIONS(3), 1,
+    ACTIONS(548), 1,
+      sym__reference,
+    STATE(113), 1,
       sym_comment,
-    ACTIONS(500), 1,
+    STATE(160), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(369), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4074] = 4,
+    ACTIONS(552), 1,
+      anon_sym_S,
+    STATE(114), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(550), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4097] = 7,
+    ACTIONS(502), 1,
+      sym_integer,
+    ACTIONS(554), 1,
+      ts_builtin_sym_end,
+    STATE(105), 1,
+      aux_sym_function_names_repeat1,
+    STATE(115), 1,
+      sym_comment,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(556), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4126] = 4,
+    ACTIONS(560), 1,
+      anon_sym_S,
+    STATE(116), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(558), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4149] = 4,
+    ACTIONS(564), 1,
+      anon_sym_S,
+    STATE(117), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(562), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4172] = 7,
+    ACTIONS(566), 1,
+      ts_builtin_sym_end,
+    ACTIONS(570), 1,
+      sym_integer,
+    STATE(103), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(118), 1,
+      sym_comment,
+    STATE(171), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(568), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4201] = 5,
+    ACTIONS(574), 1,
+      anon_sym_COMMA,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(572), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    STATE(119), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+    ACTIONS(577), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4226] = 7,
+    ACTIONS(47), 1,
+      anon_sym_LF,
+    ACTIONS(579), 1,
+      ts_builtin_sym_end,
+    ACTIONS(581), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(120), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(583), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4255] = 7,
+    ACTIONS(57), 1,
+      anon_sym_LF,
+    ACTIONS(585), 1,
+      ts_builtin_sym_end,
+    ACTIONS(587), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(121), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(589), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4284] = 7,
+    ACTIONS(570), 1,
+      sym_integer,
+    ACTIONS(591), 1,
+      ts_builtin_sym_end,
+    STATE(118), 1,
+      aux_sym_stack_frames_repeat1,
+    STATE(122), 1,
+      sym_comment,
+    STATE(171), 1,
+      sym_stack_frame,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(593), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4313] = 7,
+    ACTIONS(528), 1,
+      sym_integer,
+    ACTIONS(595), 1,
+      ts_builtin_sym_end,
+    STATE(108), 1,
+      aux_sym_file_locations_repeat1,
+    STATE(123), 1,
+      sym_comment,
+    STATE(184), 1,
+      sym_file_location,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(597), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4342] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(599), 1,
+      anon_sym_RBRACE,
+    ACTIONS(601), 1,
+      sym__reference,
+    STATE(124), 1,
+      sym_comment,
+    STATE(166), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(382), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4383] = 7,
+    ACTIONS(603), 1,
+      ts_builtin_sym_end,
+    ACTIONS(605), 1,
+      anon_sym_LF,
+    ACTIONS(607), 1,
+      anon_sym_COMMA,
+    STATE(125), 1,
+      sym_comment,
+    STATE(127), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(609), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4412] = 7,
+    ACTIONS(611), 1,
+      ts_builtin_sym_end,
+    ACTIONS(613), 1,
+      anon_sym_LF,
+    ACTIONS(615), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(126), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(617), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4441] = 7,
+    ACTIONS(29), 1,
+      anon_sym_LF,
+    ACTIONS(619), 1,
+      ts_builtin_sym_end,
+    ACTIONS(621), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(127), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(623), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4470] = 7,
+    ACTIONS(625), 1,
+      ts_builtin_sym_end,
+    ACTIONS(627), 1,
+      anon_sym_LF,
+    ACTIONS(629), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(128), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(631), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4499] = 7,
+    ACTIONS(63), 1,
+      anon_sym_LF,
+    ACTIONS(633), 1,
+      ts_builtin_sym_end,
+    ACTIONS(635), 1,
+      anon_sym_COMMA,
+    STATE(119), 1,
+      aux_sym_module_header_repeat1,
+    STATE(129), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(637), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4528] = 4,
+    ACTIONS(641), 1,
+      anon_sym_S,
+    STATE(130), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(639), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4551] = 6,
+    ACTIONS(643), 1,
+      ts_builtin_sym_end,
+    ACTIONS(647), 1,
+      sym_integer,
+    STATE(169), 1,
+      sym_file_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(131), 2,
+      sym_comment,
+      aux_sym_file_names_repeat1,
+    ACTIONS(645), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4578] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(650), 1,
+      anon_sym_RBRACE,
+    ACTIONS(652), 1,
+      sym__reference,
+    STATE(132), 1,
+      sym_comment,
+    STATE(168), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(386), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4619] = 13,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(654), 1,
+      anon_sym_RBRACE,
+    ACTIONS(656), 1,
+      sym__reference,
+    STATE(133), 1,
+      sym_comment,
+    STATE(137), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(309), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4660] = 6,
+    ACTIONS(658), 1,
+      ts_builtin_sym_end,
+    ACTIONS(662), 1,
+      sym_integer,
+    STATE(172), 1,
+      sym_function_name,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(134), 2,
+      sym_comment,
+      aux_sym_function_names_repeat1,
+    ACTIONS(660), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4687] = 4,
+    ACTIONS(667), 1,
+      anon_sym_S,
+    STATE(135), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(665), 10,
+      anon_sym_RBRACE,
+      anon_sym_T,
+      anon_sym_E,
+      anon_sym_L,
+      anon_sym_SC,
+      anon_sym_M,
+      anon_sym_P,
+      anon_sym_POUND2,
+      anon_sym_STAR,
+      anon_sym_D,
+  [4710] = 6,
+    ACTIONS(504), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(129), 1,
+      aux_sym_module_header_repeat1,
+    STATE(136), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(510), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4736] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(671), 1,
+      anon_sym_RBRACE,
+    STATE(137), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(353), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4774] = 4,
+    STATE(138), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(164), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(166), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4796] = 6,
+    ACTIONS(424), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(128), 1,
+      aux_sym_module_header_repeat1,
+    STATE(139), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(426), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4822] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(673), 1,
+      anon_sym_RBRACE,
+    STATE(140), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(321), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [4860] = 4,
+    STATE(141), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(675), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(677), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4882] = 6,
+    ACTIONS(414), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(106), 1,
+      aux_sym_module_header_repeat1,
+    STATE(142), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(416), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4908] = 6,
+    ACTIONS(611), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(101), 1,
+      aux_sym_module_header_repeat1,
+    STATE(143), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(617), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4934] = 6,
+    ACTIONS(477), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(121), 1,
+      aux_sym_module_header_repeat1,
+    STATE(144), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(483), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4960] = 4,
+    STATE(145), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(679), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(681), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [4982] = 4,
+    STATE(146), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(683), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(685), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5004] = 11,
+    ACTIONS(687), 1,
+      anon_sym_file_name_id,
+    ACTIONS(690), 1,
+      anon_sym_function_name_id,
+    ACTIONS(693), 1,
+      anon_sym_line,
+    ACTIONS(696), 1,
+      anon_sym_end_line,
+    ACTIONS(699), 1,
+      anon_sym_column,
+    ACTIONS(702), 1,
+      anon_sym_end_column,
+    ACTIONS(705), 1,
+      anon_sym_RBRACE,
+    ACTIONS(707), 1,
+      sym_key,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(147), 2,
+      sym_comment,
+      aux_sym_file_location_repeat1,
+  [5040] = 6,
+    ACTIONS(625), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(120), 1,
+      aux_sym_module_header_repeat1,
+    STATE(148), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(631), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5066] = 12,
+    ACTIONS(710), 1,
+      anon_sym_file_name_id,
+    ACTIONS(712), 1,
+      anon_sym_function_name_id,
+    ACTIONS(714), 1,
+      anon_sym_line,
+    ACTIONS(716), 1,
+      anon_sym_end_line,
+    ACTIONS(718), 1,
+      anon_sym_column,
+    ACTIONS(720), 1,
+      anon_sym_end_column,
+    ACTIONS(722), 1,
+      anon_sym_RBRACE,
+    ACTIONS(724), 1,
+      sym_key,
+    STATE(149), 1,
+      sym_comment,
+    STATE(167), 1,
+      aux_sym_file_location_repeat1,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5104] = 10,
+    ACTIONS(726), 1,
       anon_sym_LPAREN,
-    STATE(107), 1,
-      sym__literal,
-  [2735] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(728), 1,
+      anon_sym_RPAREN,
+    ACTIONS(730), 1,
+      anon_sym_b,
+    ACTIONS(732), 1,
+      sym_primitive_type,
+    ACTIONS(734), 1,
+      sym_name,
+    STATE(150), 1,
       sym_comment,
-    ACTIONS(548), 2,
+    STATE(352), 1,
+      sym_operand,
+    STATE(496), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(476), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5138] = 4,
+    STATE(151), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(736), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(738), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5160] = 4,
+    STATE(152), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(740), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(742), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5182] = 4,
+    STATE(153), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(746), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(744), 8,
       ts_builtin_sym_end,
       anon_sym_COMMA,
-  [2743] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(550), 1,
-      anon_sym_EQ,
-  [2750] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(552), 1,
-      anon_sym_RPAREN,
-  [2757] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(554), 1,
-      anon_sym_LPAREN,
-  [2764] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(556), 1,
-      sym_integer,
-  [2771] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(558), 1,
-      anon_sym_EQ,
-  [2778] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(560), 1,
-      sym_integer,
-  [2785] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(562), 1,
-      sym_integer,
-  [2792] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(564), 1,
-      sym_integer,
-  [2799] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(566), 1,
-      sym_integer,
-  [2806] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(568), 1,
-      anon_sym_LPAREN2,
-  [2813] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(570), 1,
-      ts_builtin_sym_end,
-  [2820] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(572), 1,
-      anon_sym_LPAREN,
-  [2827] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(343), 1,
-      sym_name,
-  [2834] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(574), 1,
-      anon_sym_LPAREN,
-  [2841] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(347), 1,
-      sym_name,
-  [2848] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(576), 1,
-      anon_sym_RPAREN,
-  [2855] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(363), 1,
-      sym_name,
-  [2862] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(331), 1,
-      sym_name,
-  [2869] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(335), 1,
-      sym_name,
-  [2876] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(578), 1,
-      anon_sym_COLON,
-  [2883] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(327), 1,
-      sym_name,
-  [2890] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(580), 1,
       anon_sym_LBRACE,
-  [2897] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(339), 1,
-      sym_name,
-  [2904] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(355), 1,
-      sym_name,
-  [2911] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(582), 1,
-      anon_sym_EQ,
-  [2918] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(359), 1,
-      sym_name,
-  [2925] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(351), 1,
-      sym_name,
-  [2932] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(584), 1,
-      sym_integer,
-  [2939] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(586), 1,
-      anon_sym_RPAREN,
-  [2946] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(588), 1,
       anon_sym_LPAREN,
-  [2953] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(590), 1,
-      anon_sym_RPAREN,
-  [2960] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(592), 1,
-      anon_sym_LPAREN,
-  [2967] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(594), 1,
-      sym_integer,
-  [2974] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(596), 1,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5204] = 6,
+    ACTIONS(408), 1,
       ts_builtin_sym_end,
-  [2981] = 2,
-    ACTIONS(3), 1,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(126), 1,
+      aux_sym_module_header_repeat1,
+    STATE(154), 1,
       sym_comment,
-    ACTIONS(598), 1,
-      anon_sym_RPAREN,
-  [2988] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(600), 1,
-      anon_sym_LPAREN,
-  [2995] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(602), 1,
-      sym_primitive_type,
-  [3002] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(604), 1,
-      anon_sym_LPAREN,
-  [3009] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(606), 1,
-      sym_primitive_type,
-  [3016] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(608), 1,
-      anon_sym_RPAREN,
-  [3023] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(610), 1,
-      sym_level_types,
-  [3030] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(612), 1,
-      anon_sym_EQ,
-  [3037] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(614), 1,
-      anon_sym_LPAREN,
-  [3044] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(616), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(410), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
       sym_name,
-  [3051] = 2,
-    ACTIONS(3), 1,
+  [5230] = 4,
+    STATE(155), 1,
       sym_comment,
-    ACTIONS(618), 1,
-      anon_sym_RPAREN,
-  [3058] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(620), 1,
-      anon_sym_RPAREN,
-  [3065] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(622), 1,
-      anon_sym_RPAREN,
-  [3072] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(624), 1,
-      anon_sym_RPAREN,
-  [3079] = 2,
-    ACTIONS(3), 1,
-      sym_comment,
-    ACTIONS(626), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(748), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(750), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
       sym_name,
-  [3086] = 2,
-    ACTIONS(3), 1,
+  [5252] = 4,
+    STATE(156), 1,
       sym_comment,
-    ACTIONS(628), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(752), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(754), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5274] = 4,
+    STATE(157), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(328), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(326), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5296] = 4,
+    STATE(158), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(332), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(330), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5318] = 4,
+    STATE(159), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(253), 2,
+      anon_sym_DQUOTE,
+      sym_word,
+    ACTIONS(251), 8,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_LPAREN,
+      anon_sym_LBRACK,
+      anon_sym_LT_EQ,
+      sym__reference,
+      sym_string,
+  [5340] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(756), 1,
+      anon_sym_RBRACE,
+    STATE(160), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(373), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5378] = 4,
+    STATE(161), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(572), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(577), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5400] = 4,
+    STATE(162), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(758), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(760), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5422] = 6,
+    ACTIONS(402), 1,
+      ts_builtin_sym_end,
+    ACTIONS(669), 1,
+      anon_sym_COMMA,
+    STATE(102), 1,
+      aux_sym_module_header_repeat1,
+    STATE(163), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(404), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5448] = 4,
+    STATE(164), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(762), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(764), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5470] = 4,
+    STATE(165), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(762), 2,
+      ts_builtin_sym_end,
+      anon_sym_LF,
+    ACTIONS(764), 8,
+      anon_sym_COMMA,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5492] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(766), 1,
+      anon_sym_RBRACE,
+    STATE(166), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(384), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5530] = 12,
+    ACTIONS(710), 1,
+      anon_sym_file_name_id,
+    ACTIONS(712), 1,
+      anon_sym_function_name_id,
+    ACTIONS(714), 1,
+      anon_sym_line,
+    ACTIONS(716), 1,
+      anon_sym_end_line,
+    ACTIONS(718), 1,
+      anon_sym_column,
+    ACTIONS(720), 1,
+      anon_sym_end_column,
+    ACTIONS(724), 1,
+      sym_key,
+    ACTIONS(768), 1,
+      anon_sym_RBRACE,
+    STATE(147), 1,
+      aux_sym_file_location_repeat1,
+    STATE(167), 1,
+      sym_comment,
+    STATE(213), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5568] = 12,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(770), 1,
+      anon_sym_RBRACE,
+    STATE(168), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    STATE(388), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5606] = 4,
+    STATE(169), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(772), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(774), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5627] = 11,
+    ACTIONS(776), 1,
+      anon_sym_LPAREN,
+    ACTIONS(778), 1,
+      anon_sym_RPAREN,
+    ACTIONS(780), 1,
+      sym__module_array_shape,
+    ACTIONS(782), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(784), 1,
+      sym__operand_name,
+    STATE(170), 1,
+      sym_comment,
+    STATE(318), 1,
+      sym__module_operand,
+    STATE(505), 1,
+      sym__module_tuple_shape,
+    STATE(509), 1,
+      sym__module_buffer_shape,
+    STATE(538), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5662] = 4,
+    STATE(171), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(786), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(788), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5683] = 4,
+    STATE(172), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(790), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(792), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5704] = 4,
+    STATE(173), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(794), 2,
+      ts_builtin_sym_end,
+      anon_sym_RBRACE,
+    ACTIONS(796), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5725] = 4,
+    STATE(174), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(798), 2,
+      ts_builtin_sym_end,
+      anon_sym_RBRACE,
+    ACTIONS(800), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5746] = 4,
+    STATE(175), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(802), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(804), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5767] = 11,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(806), 1,
+      anon_sym_LF,
+    ACTIONS(808), 1,
+      anon_sym_RBRACE,
+    STATE(176), 1,
+      sym_comment,
+    STATE(177), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5802] = 11,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(522), 1,
+      sym__plain_text,
+    ACTIONS(810), 1,
+      anon_sym_LF,
+    ACTIONS(812), 1,
+      anon_sym_RBRACE,
+    STATE(177), 1,
+      sym_comment,
+    STATE(178), 1,
+      aux_sym__module_block_repeat1,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [5837] = 10,
+    ACTIONS(814), 1,
+      anon_sym_LF,
+    ACTIONS(816), 1,
+      anon_sym_LBRACE,
+    ACTIONS(819), 1,
+      anon_sym_RBRACE,
+    ACTIONS(821), 1,
+      sym_string,
+    ACTIONS(824), 1,
+      sym__plain_text,
+    STATE(263), 1,
+      sym__module_block,
+    STATE(265), 1,
+      sym__module_item,
+    STATE(281), 1,
+      sym__nested_item,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(178), 2,
+      sym_comment,
+      aux_sym__module_block_repeat1,
+  [5870] = 4,
+    STATE(179), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(827), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(829), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5891] = 4,
+    STATE(180), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(831), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(833), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5912] = 9,
+    ACTIONS(726), 1,
+      anon_sym_LPAREN,
+    ACTIONS(730), 1,
+      anon_sym_b,
+    ACTIONS(732), 1,
+      sym_primitive_type,
+    ACTIONS(734), 1,
+      sym_name,
+    STATE(181), 1,
+      sym_comment,
+    STATE(442), 1,
+      sym_operand,
+    STATE(496), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(476), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [5943] = 4,
+    STATE(182), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(835), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(837), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5964] = 4,
+    STATE(183), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(839), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(841), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [5985] = 4,
+    STATE(184), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(843), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(845), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6006] = 4,
+    STATE(185), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(847), 2,
+      ts_builtin_sym_end,
+      sym_integer,
+    ACTIONS(849), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6027] = 4,
+    ACTIONS(851), 1,
+      ts_builtin_sym_end,
+    STATE(186), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(853), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6047] = 4,
+    ACTIONS(855), 1,
+      ts_builtin_sym_end,
+    STATE(187), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(857), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6067] = 4,
+    ACTIONS(861), 1,
+      anon_sym_RBRACE,
+    STATE(188), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(859), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6087] = 4,
+    ACTIONS(865), 1,
+      anon_sym_RBRACE,
+    STATE(189), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(863), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6107] = 4,
+    ACTIONS(869), 1,
+      anon_sym_RBRACE,
+    STATE(190), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(867), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6127] = 4,
+    ACTIONS(871), 1,
+      ts_builtin_sym_end,
+    STATE(191), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(873), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6147] = 4,
+    ACTIONS(875), 1,
+      ts_builtin_sym_end,
+    STATE(192), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(877), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6167] = 4,
+    ACTIONS(881), 1,
+      anon_sym_RBRACE,
+    STATE(193), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(879), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6187] = 8,
+    ACTIONS(120), 1,
+      anon_sym_LF,
+    ACTIONS(122), 1,
+      anon_sym_COMMA,
+    ACTIONS(883), 1,
+      anon_sym_LBRACE,
+    STATE(194), 1,
+      sym_comment,
+    STATE(196), 1,
+      aux_sym__module_value_repeat1,
+    STATE(234), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(885), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6215] = 4,
+    ACTIONS(585), 1,
+      ts_builtin_sym_end,
+    STATE(195), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(589), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6235] = 7,
+    ACTIONS(128), 1,
+      anon_sym_LF,
+    ACTIONS(130), 1,
+      anon_sym_COMMA,
+    ACTIONS(887), 1,
+      anon_sym_LBRACE,
+    STATE(234), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(196), 2,
+      sym_comment,
+      aux_sym__module_value_repeat1,
+    ACTIONS(890), 3,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [6261] = 4,
+    ACTIONS(471), 1,
+      ts_builtin_sym_end,
+    STATE(197), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(475), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6281] = 4,
+    ACTIONS(895), 1,
+      anon_sym_RBRACE,
+    STATE(198), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(893), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6301] = 4,
+    ACTIONS(899), 1,
+      anon_sym_RBRACE,
+    STATE(199), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(897), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6321] = 4,
+    ACTIONS(903), 1,
+      anon_sym_RBRACE,
+    STATE(200), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(901), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6341] = 8,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(907), 1,
+      anon_sym_RPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(201), 1,
+      sym_comment,
+    STATE(356), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6369] = 4,
+    ACTIONS(913), 1,
+      ts_builtin_sym_end,
+    STATE(202), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(915), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6389] = 8,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    ACTIONS(917), 1,
+      anon_sym_RPAREN,
+    STATE(203), 1,
+      sym_comment,
+    STATE(338), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6417] = 10,
+    ACTIONS(776), 1,
+      anon_sym_LPAREN,
+    ACTIONS(780), 1,
+      sym__module_array_shape,
+    ACTIONS(782), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(784), 1,
+      sym__operand_name,
+    STATE(204), 1,
+      sym_comment,
+    STATE(396), 1,
+      sym__module_operand,
+    STATE(505), 1,
+      sym__module_tuple_shape,
+    STATE(509), 1,
+      sym__module_buffer_shape,
+    STATE(538), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6449] = 4,
+    ACTIONS(919), 1,
+      ts_builtin_sym_end,
+    STATE(205), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(921), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6469] = 4,
+    ACTIONS(923), 1,
+      ts_builtin_sym_end,
+    STATE(206), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(925), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6489] = 4,
+    ACTIONS(927), 1,
+      ts_builtin_sym_end,
+    STATE(207), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(929), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6509] = 8,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    ACTIONS(931), 1,
+      anon_sym_RPAREN,
+    STATE(208), 1,
+      sym_comment,
+    STATE(375), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6537] = 4,
+    ACTIONS(933), 1,
+      ts_builtin_sym_end,
+    STATE(209), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(935), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6557] = 4,
+    ACTIONS(633), 1,
+      ts_builtin_sym_end,
+    STATE(210), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(637), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6577] = 4,
+    ACTIONS(937), 1,
+      ts_builtin_sym_end,
+    STATE(211), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(939), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6597] = 4,
+    ACTIONS(941), 1,
+      ts_builtin_sym_end,
+    STATE(212), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(943), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6617] = 4,
+    ACTIONS(947), 1,
+      anon_sym_RBRACE,
+    STATE(213), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(945), 7,
+      anon_sym_file_name_id,
+      anon_sym_function_name_id,
+      anon_sym_line,
+      anon_sym_end_line,
+      anon_sym_column,
+      anon_sym_end_column,
+      sym_key,
+  [6637] = 4,
+    ACTIONS(619), 1,
+      ts_builtin_sym_end,
+    STATE(214), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(623), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6657] = 4,
+    ACTIONS(949), 1,
+      ts_builtin_sym_end,
+    STATE(215), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(951), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6677] = 4,
+    ACTIONS(579), 1,
+      ts_builtin_sym_end,
+    STATE(216), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(583), 7,
+      anon_sym_FileNames,
+      anon_sym_FunctionNames,
+      anon_sym_FileLocations,
+      anon_sym_StackFrames,
+      sym_entry,
+      sym_root,
+      sym_name,
+  [6697] = 9,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(955), 1,
+      anon_sym_RPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(217), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(364), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6726] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(218), 1,
+      sym_comment,
+    STATE(361), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6751] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(219), 1,
+      sym_comment,
+    STATE(403), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6776] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(220), 1,
+      sym_comment,
+    STATE(344), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6801] = 8,
+    ACTIONS(885), 1,
+      sym__plain_value,
+    ACTIONS(961), 1,
+      anon_sym_LBRACE,
+    STATE(194), 1,
+      aux_sym__module_value_repeat1,
+    STATE(221), 1,
+      sym_comment,
+    STATE(234), 1,
+      sym__module_block,
+    STATE(413), 1,
+      sym__module_value,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(963), 2,
+      sym__reference,
+      sym_string,
+  [6828] = 6,
+    ACTIONS(967), 1,
+      anon_sym_LBRACE,
+    STATE(222), 1,
+      sym_comment,
+    STATE(282), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(965), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(969), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [6851] = 9,
+    ACTIONS(514), 1,
+      anon_sym_LBRACE,
+    ACTIONS(520), 1,
+      sym_string,
+    ACTIONS(971), 1,
+      anon_sym_LF,
+    ACTIONS(973), 1,
+      anon_sym_RBRACE,
+    ACTIONS(975), 1,
+      sym__next_text,
+    STATE(176), 1,
+      sym__nested_item,
+    STATE(223), 1,
+      sym_comment,
+    STATE(263), 1,
+      sym__module_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6880] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(224), 1,
+      sym_comment,
+    STATE(563), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6905] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(225), 1,
+      sym_comment,
+    STATE(550), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [6930] = 8,
+    ACTIONS(126), 1,
+      sym__plain_value,
+    ACTIONS(977), 1,
+      anon_sym_LBRACE,
+    STATE(22), 1,
+      aux_sym__module_value_repeat1,
+    STATE(42), 1,
+      sym__module_block,
+    STATE(152), 1,
+      sym__module_value,
+    STATE(226), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(979), 2,
+      sym__reference,
+      sym_string,
+  [6957] = 9,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    ACTIONS(981), 1,
+      anon_sym_RPAREN,
+    STATE(227), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(330), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [6986] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(228), 1,
+      sym_comment,
+    STATE(507), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [7011] = 7,
+    ACTIONS(905), 1,
+      anon_sym_LPAREN,
+    ACTIONS(909), 1,
+      anon_sym_b,
+    ACTIONS(911), 1,
+      sym_primitive_type,
+    STATE(229), 1,
+      sym_comment,
+    STATE(546), 1,
+      sym__shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(277), 3,
+      sym_array_shape,
+      sym_tuple_shape,
+      sym_buffer_shape,
+  [7036] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(230), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(584), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7062] = 4,
+    STATE(231), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(983), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(985), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7080] = 4,
+    STATE(232), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(987), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(989), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7098] = 8,
+    ACTIONS(213), 1,
+      anon_sym_LF,
+    ACTIONS(215), 1,
+      anon_sym_COMMA,
+    ACTIONS(991), 1,
+      anon_sym_RBRACE,
+    ACTIONS(993), 1,
+      sym_key,
+    STATE(233), 1,
+      sym_comment,
+    STATE(235), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(292), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7124] = 4,
+    ACTIONS(219), 1,
+      anon_sym_LF,
+    STATE(234), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(221), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7142] = 8,
+    ACTIONS(164), 1,
+      anon_sym_LF,
+    ACTIONS(166), 1,
+      anon_sym_COMMA,
+    ACTIONS(993), 1,
+      sym_key,
+    ACTIONS(995), 1,
+      anon_sym_RBRACE,
+    STATE(235), 1,
+      sym_comment,
+    STATE(237), 1,
+      aux_sym__module_metadata_repeat1,
+    STATE(292), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7168] = 4,
+    STATE(236), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(997), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(999), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7186] = 6,
+    ACTIONS(198), 1,
+      anon_sym_LF,
+    ACTIONS(1001), 1,
+      sym_key,
+    STATE(292), 1,
+      sym__module_metadata_field,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(200), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+    STATE(237), 2,
+      sym_comment,
+      aux_sym__module_metadata_repeat1,
+  [7208] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(238), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(445), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7234] = 4,
+    ACTIONS(172), 1,
+      anon_sym_LF,
+    STATE(239), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(174), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7252] = 4,
+    ACTIONS(138), 1,
+      anon_sym_LF,
+    STATE(240), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(140), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7270] = 4,
+    ACTIONS(209), 1,
+      anon_sym_LF,
+    STATE(241), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(211), 5,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      sym__reference,
+      sym_string,
+      sym__plain_value,
+  [7288] = 4,
+    STATE(242), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1004), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1006), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7306] = 4,
+    STATE(243), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1008), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1010), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7324] = 7,
+    ACTIONS(1012), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1014), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1017), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1020), 1,
+      sym_key,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(244), 2,
+      sym_comment,
+      aux_sym_stack_frame_repeat1,
+  [7348] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(245), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(502), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7374] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(246), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(362), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7400] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(247), 1,
+      sym_comment,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(545), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7426] = 4,
+    STATE(248), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1023), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1025), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7444] = 7,
+    ACTIONS(1027), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1029), 1,
+      sym_word,
+    ACTIONS(1031), 1,
+      sym_string,
+    ACTIONS(1033), 1,
+      sym__open_string,
+    STATE(249), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(80), 2,
+      sym__module_string,
+      sym__module_block,
+  [7468] = 7,
+    ACTIONS(1035), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1037), 1,
+      sym_word,
+    ACTIONS(1039), 1,
+      sym_string,
+    ACTIONS(1041), 1,
+      sym__open_string,
+    STATE(250), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(293), 2,
+      sym__module_string,
+      sym__module_block,
+  [7492] = 8,
+    ACTIONS(1043), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1045), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1047), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1049), 1,
+      sym_key,
+    STATE(244), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(251), 1,
+      sym_comment,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7518] = 4,
+    STATE(252), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1051), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1053), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7536] = 4,
+    STATE(253), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1055), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1057), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7554] = 8,
+    ACTIONS(1045), 1,
+      anon_sym_file_location_id,
+    ACTIONS(1047), 1,
+      anon_sym_parent_frame_id,
+    ACTIONS(1049), 1,
+      sym_key,
+    ACTIONS(1059), 1,
+      anon_sym_RBRACE,
+    STATE(251), 1,
+      aux_sym_stack_frame_repeat1,
+    STATE(254), 1,
+      sym_comment,
+    STATE(300), 1,
+      sym__other_number,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7580] = 8,
+    ACTIONS(1061), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1063), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1065), 1,
+      anon_sym_LBRACK,
+    ACTIONS(1067), 1,
+      sym_word,
+    ACTIONS(1069), 1,
+      sym_string,
+    STATE(255), 1,
+      sym_comment,
+    STATE(405), 1,
+      sym_block,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7606] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(256), 1,
+      sym_comment,
+    STATE(333), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7632] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(257), 1,
+      sym_comment,
+    STATE(453), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7658] = 4,
+    STATE(258), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1073), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7676] = 4,
+    STATE(259), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1075), 3,
+      anon_sym_COMMA,
+      anon_sym_LBRACE,
+      anon_sym_RPAREN,
+    ACTIONS(1077), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7694] = 8,
+    ACTIONS(953), 1,
+      anon_sym_LPAREN,
+    ACTIONS(957), 1,
+      sym__module_array_shape,
+    ACTIONS(959), 1,
+      anon_sym_b_LPAREN,
+    STATE(248), 1,
+      sym__module_tuple_shape,
+    STATE(252), 1,
+      sym__module_buffer_shape,
+    STATE(260), 1,
+      sym_comment,
+    STATE(522), 1,
+      sym__module_shape,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [7720] = 4,
+    STATE(261), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1079), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1081), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7737] = 4,
+    STATE(262), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1083), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1085), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7754] = 4,
+    ACTIONS(1087), 1,
+      anon_sym_LF,
+    STATE(263), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1089), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7771] = 6,
+    ACTIONS(1091), 1,
+      anon_sym_RBRACK,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    STATE(264), 1,
+      sym_comment,
+    STATE(358), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7792] = 4,
+    ACTIONS(1097), 1,
+      anon_sym_LF,
+    STATE(265), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1099), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7809] = 5,
+    ACTIONS(334), 1,
+      anon_sym_LF,
+    ACTIONS(1101), 1,
       anon_sym_EQ,
-  [3093] = 2,
-    ACTIONS(3), 1,
+    STATE(266), 1,
       sym_comment,
-    ACTIONS(630), 1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(336), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [7828] = 4,
+    STATE(267), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1103), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1105), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7845] = 4,
+    ACTIONS(172), 1,
+      anon_sym_LF,
+    STATE(268), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(174), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7862] = 4,
+    STATE(269), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1107), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1109), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7879] = 4,
+    STATE(270), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1111), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1113), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7896] = 4,
+    STATE(271), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1115), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1117), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [7913] = 6,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1119), 1,
+      anon_sym_RBRACK,
+    STATE(272), 1,
+      sym_comment,
+    STATE(377), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7934] = 4,
+    ACTIONS(1121), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(273), 2,
+      sym_comment,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(1124), 3,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [7951] = 4,
+    ACTIONS(138), 1,
+      anon_sym_LF,
+    STATE(274), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(140), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [7968] = 6,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    ACTIONS(1126), 1,
+      anon_sym_RBRACK,
+    STATE(275), 1,
+      sym_comment,
+    STATE(349), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [7989] = 4,
+    ACTIONS(209), 1,
+      anon_sym_LF,
+    STATE(276), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(211), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [8006] = 4,
+    STATE(277), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1128), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1130), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8023] = 4,
+    STATE(278), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1132), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1134), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8040] = 6,
+    ACTIONS(1136), 1,
+      anon_sym_metadata,
+    ACTIONS(1138), 1,
+      sym_key,
+    STATE(279), 1,
+      sym_comment,
+    STATE(398), 1,
+      sym__attribute,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(399), 2,
+      sym_metadata,
+      sym_attribute,
+  [8061] = 4,
+    STATE(280), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1140), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1142), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8078] = 4,
+    ACTIONS(1144), 1,
+      anon_sym_LF,
+    STATE(281), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1146), 4,
+      anon_sym_LBRACE,
+      anon_sym_RBRACE,
+      sym_string,
+      sym__plain_text,
+  [8095] = 4,
+    STATE(282), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1148), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1150), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8112] = 4,
+    STATE(283), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1152), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1154), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8129] = 4,
+    STATE(284), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1156), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+    ACTIONS(1158), 3,
+      anon_sym_constant,
+      anon_sym_parameter,
+      sym_opcode,
+  [8146] = 4,
+    ACTIONS(172), 1,
+      anon_sym_LF,
+    STATE(285), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(174), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8162] = 6,
+    ACTIONS(1160), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1162), 1,
+      sym_key,
+    STATE(286), 1,
+      sym_comment,
+    STATE(297), 1,
+      aux_sym_metadata_repeat1,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8182] = 6,
+    ACTIONS(1164), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1166), 1,
+      sym_name,
+    STATE(287), 1,
+      sym_comment,
+    STATE(414), 1,
+      sym__names,
+    STATE(415), 1,
+      sym__called,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8202] = 6,
+    ACTIONS(1168), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1170), 1,
+      anon_sym_COLON,
+    ACTIONS(1172), 1,
+      sym_integer,
+    STATE(288), 1,
+      sym_comment,
+    STATE(452), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8222] = 3,
+    STATE(289), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1124), 4,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      anon_sym_RPAREN,
+      anon_sym_COLON,
+  [8236] = 6,
+    ACTIONS(1162), 1,
+      sym_key,
+    ACTIONS(1174), 1,
+      anon_sym_RBRACE,
+    STATE(286), 1,
+      aux_sym_metadata_repeat1,
+    STATE(290), 1,
+      sym_comment,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8256] = 4,
+    ACTIONS(209), 1,
+      anon_sym_LF,
+    STATE(291), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(211), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8272] = 4,
+    ACTIONS(448), 1,
+      anon_sym_LF,
+    STATE(292), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(450), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8288] = 4,
+    ACTIONS(374), 1,
+      anon_sym_LF,
+    STATE(293), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(376), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8304] = 4,
+    ACTIONS(378), 1,
+      anon_sym_LF,
+    STATE(294), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(380), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8320] = 6,
+    ACTIONS(1176), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1178), 1,
+      anon_sym_EQ,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
+    STATE(295), 1,
+      sym_comment,
+    STATE(501), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8340] = 6,
+    ACTIONS(1172), 1,
+      sym_integer,
+    ACTIONS(1182), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1184), 1,
+      anon_sym_COLON,
+    STATE(296), 1,
+      sym_comment,
+    STATE(440), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8360] = 5,
+    ACTIONS(1186), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1188), 1,
+      sym_key,
+    STATE(401), 1,
+      sym_metadata_field,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(297), 2,
+      sym_comment,
+      aux_sym_metadata_repeat1,
+  [8378] = 4,
+    ACTIONS(1191), 1,
+      anon_sym_RBRACE,
+    STATE(298), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1193), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8394] = 6,
+    ACTIONS(1176), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1195), 1,
+      anon_sym_EQ,
+    STATE(299), 1,
+      sym_comment,
+    STATE(501), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8414] = 4,
+    ACTIONS(1197), 1,
+      anon_sym_RBRACE,
+    STATE(300), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1199), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8430] = 4,
+    ACTIONS(1201), 1,
+      anon_sym_RBRACE,
+    STATE(301), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1203), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8446] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    STATE(302), 1,
+      sym_comment,
+    STATE(306), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1207), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [8464] = 6,
+    ACTIONS(1209), 1,
+      anon_sym_LBRACE,
+    ACTIONS(1211), 1,
+      sym_name,
+    STATE(155), 1,
+      sym__names,
+    STATE(156), 1,
+      sym__called,
+    STATE(303), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8484] = 6,
+    ACTIONS(1172), 1,
+      sym_integer,
+    ACTIONS(1213), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1215), 1,
+      anon_sym_COLON,
+    STATE(304), 1,
+      sym_comment,
+    STATE(418), 1,
+      sym_minor_to_major,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8504] = 4,
+    ACTIONS(903), 1,
+      anon_sym_RBRACE,
+    STATE(305), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(901), 3,
+      anon_sym_file_location_id,
+      anon_sym_parent_frame_id,
+      sym_key,
+  [8520] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    STATE(273), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(306), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1217), 2,
+      anon_sym_RBRACE,
+      anon_sym_COLON,
+  [8538] = 5,
+    ACTIONS(1093), 1,
+      anon_sym_LT_EQ,
+    STATE(307), 1,
+      sym_comment,
+    STATE(439), 1,
+      sym_dimension,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1095), 2,
+      anon_sym_QMARK,
+      sym_integer,
+  [8556] = 4,
+    ACTIONS(138), 1,
+      anon_sym_LF,
+    STATE(308), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(140), 3,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+      sym_key,
+  [8572] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(671), 1,
+      anon_sym_RBRACE,
+    STATE(309), 1,
+      sym_comment,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8589] = 4,
+    ACTIONS(1219), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1221), 1,
+      anon_sym_COMMA,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(310), 2,
+      sym_comment,
+      aux_sym_instruction_repeat1,
+  [8604] = 5,
+    ACTIONS(1224), 1,
+      anon_sym_COMMA,
+    ACTIONS(1226), 1,
+      anon_sym_RPAREN,
+    STATE(311), 1,
+      sym_comment,
+    STATE(327), 1,
+      aux_sym_operands_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8621] = 4,
+    ACTIONS(1228), 1,
+      anon_sym_COMMA,
+    ACTIONS(1231), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(312), 2,
+      sym_comment,
+      aux_sym__module_tuple_shape_repeat1,
+  [8636] = 4,
+    ACTIONS(1233), 1,
+      anon_sym_COMMA,
+    ACTIONS(1236), 1,
+      anon_sym_RBRACK,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(313), 2,
+      sym_comment,
+      aux_sym_dimensions_repeat1,
+  [8651] = 5,
+    ACTIONS(1238), 1,
+      anon_sym_LF,
+    ACTIONS(1240), 1,
+      anon_sym_COMMA,
+    STATE(314), 1,
+      sym_comment,
+    STATE(329), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8668] = 5,
+    ACTIONS(144), 1,
+      anon_sym_LPAREN,
+    STATE(25), 1,
+      aux_sym__layout_property_repeat1,
+    STATE(76), 1,
+      sym_tile,
+    STATE(315), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8685] = 5,
+    ACTIONS(49), 1,
+      anon_sym_LF,
+    ACTIONS(1242), 1,
+      anon_sym_COMMA,
+    STATE(316), 1,
+      sym_comment,
+    STATE(347), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8702] = 4,
+    ACTIONS(1246), 1,
+      anon_sym_POUND,
+    STATE(317), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1244), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8717] = 5,
+    ACTIONS(1248), 1,
+      anon_sym_COMMA,
+    ACTIONS(1250), 1,
+      anon_sym_RPAREN,
+    STATE(318), 1,
+      sym_comment,
+    STATE(331), 1,
+      aux_sym__module_operands_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8734] = 5,
+    ACTIONS(178), 1,
+      anon_sym_LPAREN,
+    STATE(31), 1,
+      aux_sym__layout_property_repeat2,
+    STATE(94), 1,
+      sym_split,
+    STATE(319), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8751] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1254), 1,
+      anon_sym_RBRACE,
+    STATE(320), 1,
+      sym_comment,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8768] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1256), 1,
+      anon_sym_RBRACE,
+    STATE(321), 1,
+      sym_comment,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8785] = 4,
+    ACTIONS(808), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1258), 1,
+      anon_sym_LF,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(322), 2,
+      sym_comment,
+      aux_sym__module_block_repeat2,
+  [8800] = 5,
+    ACTIONS(1261), 1,
+      anon_sym_COMMA,
+    ACTIONS(1263), 1,
+      anon_sym_RBRACE,
+    STATE(323), 1,
+      sym_comment,
+    STATE(335), 1,
+      aux_sym__names_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8817] = 5,
+    ACTIONS(1265), 1,
+      anon_sym_COMMA,
+    ACTIONS(1267), 1,
+      anon_sym_RPAREN,
+    STATE(324), 1,
+      sym_comment,
+    STATE(336), 1,
+      aux_sym_tile_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8834] = 5,
+    ACTIONS(1269), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
+    STATE(325), 1,
+      sym_comment,
+    STATE(350), 1,
+      aux_sym_instruction_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8851] = 5,
+    ACTIONS(1180), 1,
+      anon_sym_LPAREN,
+    ACTIONS(1273), 1,
+      anon_sym_LBRACE,
+    STATE(326), 1,
+      sym_comment,
+    STATE(474), 1,
+      sym_parameters,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8868] = 4,
+    ACTIONS(1275), 1,
+      anon_sym_COMMA,
+    ACTIONS(1278), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(327), 2,
+      sym_comment,
+      aux_sym_operands_repeat1,
+  [8883] = 4,
+    ACTIONS(1280), 1,
+      anon_sym_COMMA,
+    ACTIONS(1283), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(328), 2,
+      sym_comment,
+      aux_sym_parameters_repeat1,
+  [8898] = 5,
+    ACTIONS(59), 1,
+      anon_sym_LF,
+    ACTIONS(1285), 1,
+      anon_sym_COMMA,
+    STATE(329), 1,
+      sym_comment,
+    STATE(347), 1,
+      aux_sym_module_header_repeat1,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8915] = 5,
+    ACTIONS(1287), 1,
+      anon_sym_COMMA,
+    ACTIONS(1289), 1,
+      anon_sym_RPAREN,
+    STATE(330), 1,
+      sym_comment,
+    STATE(355), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8932] = 5,
+    ACTIONS(1248), 1,
+      anon_sym_COMMA,
+    ACTIONS(1291), 1,
+      anon_sym_RPAREN,
+    STATE(331), 1,
+      sym_comment,
+    STATE(339), 1,
+      aux_sym__module_operands_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [8949] = 4,
+    ACTIONS(1295), 1,
+      anon_sym_POUND,
+    STATE(332), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1293), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [8964] = 4,
+    ACTIONS(1299), 1,
+      sym_opcode,
+    STATE(333), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1297), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [8979] = 4,
+    ACTIONS(1301), 1,
+      anon_sym_COMMA,
+    ACTIONS(1304), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(334), 2,
+      sym_comment,
+      aux_sym__module_block_repeat3,
+  [8994] = 4,
+    ACTIONS(1306), 1,
+      anon_sym_COMMA,
+    ACTIONS(1309), 1,
+      anon_sym_RBRACE,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(335), 2,
+      sym_comment,
+      aux_sym__names_repeat1,
+  [9009] = 4,
+    ACTIONS(1311), 1,
+      anon_sym_COMMA,
+    ACTIONS(1314), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(336), 2,
+      sym_comment,
+      aux_sym_tile_repeat1,
+  [9024] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    ACTIONS(1316), 1,
+      anon_sym_RPAREN,
+    STATE(337), 1,
+      sym_comment,
+    STATE(340), 1,
+      aux_sym_minor_to_major_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9041] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1320), 1,
+      anon_sym_RPAREN,
+    STATE(338), 1,
+      sym_comment,
+    STATE(342), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9058] = 4,
+    ACTIONS(1322), 1,
+      anon_sym_COMMA,
+    ACTIONS(1325), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(339), 2,
+      sym_comment,
+      aux_sym__module_operands_repeat1,
+  [9073] = 5,
+    ACTIONS(1205), 1,
+      anon_sym_COMMA,
+    ACTIONS(1327), 1,
+      anon_sym_RPAREN,
+    STATE(273), 1,
+      aux_sym_minor_to_major_repeat1,
+    STATE(340), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9090] = 5,
+    ACTIONS(965), 1,
+      ts_builtin_sym_end,
+    ACTIONS(1329), 1,
+      anon_sym_LBRACE,
+    STATE(341), 1,
+      sym_comment,
+    STATE(469), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9107] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1331), 1,
+      anon_sym_RPAREN,
+    STATE(342), 1,
+      sym_comment,
+    STATE(343), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9124] = 4,
+    ACTIONS(1333), 1,
+      anon_sym_COMMA,
+    ACTIONS(1336), 1,
+      anon_sym_RPAREN,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(343), 2,
+      sym_comment,
+      aux_sym_tuple_shape_repeat1,
+  [9139] = 4,
+    ACTIONS(1340), 1,
+      sym_opcode,
+    STATE(344), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1338), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9154] = 5,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
+    ACTIONS(1342), 1,
+      ts_builtin_sym_end,
+    STATE(345), 1,
+      sym_comment,
+    STATE(379), 1,
+      aux_sym_instruction_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9171] = 4,
+    ACTIONS(1344), 1,
+      anon_sym_RPAREN,
+    STATE(346), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1346), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [9186] = 4,
+    ACTIONS(572), 1,
+      anon_sym_LF,
+    ACTIONS(1348), 1,
+      anon_sym_COMMA,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    STATE(347), 2,
+      sym_comment,
+      aux_sym_module_header_repeat1,
+  [9201] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1353), 1,
+      anon_sym_RBRACK,
+    STATE(313), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(348), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9218] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1355), 1,
+      anon_sym_RBRACK,
+    STATE(348), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(349), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9235] = 5,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
+    ACTIONS(1357), 1,
+      ts_builtin_sym_end,
+    STATE(310), 1,
+      aux_sym_instruction_repeat1,
+    STATE(350), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9252] = 5,
+    ACTIONS(965), 1,
+      sym_name,
+    ACTIONS(1359), 1,
+      anon_sym_LBRACE,
+    STATE(351), 1,
+      sym_comment,
+    STATE(481), 1,
+      sym_layout,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9269] = 5,
+    ACTIONS(1224), 1,
+      anon_sym_COMMA,
+    ACTIONS(1361), 1,
+      anon_sym_RPAREN,
+    STATE(311), 1,
+      aux_sym_operands_repeat1,
+    STATE(352), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9286] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1363), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(353), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9303] = 5,
+    ACTIONS(1365), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1367), 1,
+      sym_name,
+    STATE(354), 1,
+      sym_comment,
+    STATE(363), 1,
+      sym_parameter,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9320] = 5,
+    ACTIONS(1287), 1,
+      anon_sym_COMMA,
+    ACTIONS(1369), 1,
+      anon_sym_RPAREN,
+    STATE(312), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(355), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9337] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1371), 1,
+      anon_sym_RPAREN,
+    STATE(356), 1,
+      sym_comment,
+    STATE(357), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9354] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1373), 1,
+      anon_sym_RPAREN,
+    STATE(343), 1,
+      aux_sym_tuple_shape_repeat1,
+    STATE(357), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9371] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1375), 1,
+      anon_sym_RBRACK,
+    STATE(358), 1,
+      sym_comment,
+    STATE(360), 1,
+      aux_sym_dimensions_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9388] = 5,
+    ACTIONS(1377), 1,
+      anon_sym_LF,
+    ACTIONS(1379), 1,
+      anon_sym_COMMA,
+    STATE(316), 1,
+      aux_sym_module_header_repeat1,
+    STATE(359), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9405] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1381), 1,
+      anon_sym_RBRACK,
+    STATE(313), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(360), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9422] = 4,
+    ACTIONS(1385), 1,
+      sym_opcode,
+    STATE(361), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1383), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9437] = 4,
+    ACTIONS(1389), 1,
+      sym_opcode,
+    STATE(362), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1387), 2,
+      anon_sym_constant,
+      anon_sym_parameter,
+  [9452] = 5,
+    ACTIONS(1391), 1,
+      anon_sym_COMMA,
+    ACTIONS(1393), 1,
+      anon_sym_RPAREN,
+    STATE(363), 1,
+      sym_comment,
+    STATE(391), 1,
+      aux_sym_parameters_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9469] = 5,
+    ACTIONS(1287), 1,
+      anon_sym_COMMA,
+    ACTIONS(1395), 1,
+      anon_sym_RPAREN,
+    STATE(364), 1,
+      sym_comment,
+    STATE(366), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9486] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1397), 1,
+      anon_sym_RBRACE,
+    STATE(320), 1,
+      aux_sym__module_block_repeat3,
+    STATE(365), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9503] = 5,
+    ACTIONS(1287), 1,
+      anon_sym_COMMA,
+    ACTIONS(1399), 1,
+      anon_sym_RPAREN,
+    STATE(312), 1,
+      aux_sym__module_tuple_shape_repeat1,
+    STATE(366), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9520] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1401), 1,
+      anon_sym_RBRACE,
+    STATE(367), 1,
+      sym_comment,
+    STATE(372), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9537] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(673), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(368), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9554] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(756), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(369), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9571] = 5,
+    ACTIONS(1261), 1,
+      anon_sym_COMMA,
+    ACTIONS(1403), 1,
+      anon_sym_RBRACE,
+    STATE(370), 1,
+      sym_comment,
+    STATE(374), 1,
+      aux_sym__names_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9588] = 5,
+    ACTIONS(1261), 1,
+      anon_sym_COMMA,
+    ACTIONS(1405), 1,
+      anon_sym_RBRACE,
+    STATE(323), 1,
+      aux_sym__names_repeat1,
+    STATE(371), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9605] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1407), 1,
+      anon_sym_RBRACE,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
+    STATE(372), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9622] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1409), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(373), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9639] = 5,
+    ACTIONS(1261), 1,
+      anon_sym_COMMA,
+    ACTIONS(1411), 1,
+      anon_sym_RBRACE,
+    STATE(335), 1,
+      aux_sym__names_repeat1,
+    STATE(374), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9656] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1413), 1,
+      anon_sym_RPAREN,
+    STATE(375), 1,
+      sym_comment,
+    STATE(376), 1,
+      aux_sym_tuple_shape_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9673] = 5,
+    ACTIONS(1318), 1,
+      anon_sym_COMMA,
+    ACTIONS(1415), 1,
+      anon_sym_RPAREN,
+    STATE(343), 1,
+      aux_sym_tuple_shape_repeat1,
+    STATE(376), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9690] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1417), 1,
+      anon_sym_RBRACK,
+    STATE(377), 1,
+      sym_comment,
+    STATE(378), 1,
+      aux_sym_dimensions_repeat1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9707] = 5,
+    ACTIONS(1351), 1,
+      anon_sym_COMMA,
+    ACTIONS(1419), 1,
+      anon_sym_RBRACK,
+    STATE(313), 1,
+      aux_sym_dimensions_repeat1,
+    STATE(378), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9724] = 5,
+    ACTIONS(1271), 1,
+      anon_sym_COMMA,
+    ACTIONS(1421), 1,
+      ts_builtin_sym_end,
+    STATE(310), 1,
+      aux_sym_instruction_repeat1,
+    STATE(379), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9741] = 5,
+    ACTIONS(1265), 1,
+      anon_sym_COMMA,
+    ACTIONS(1423), 1,
+      anon_sym_RPAREN,
+    STATE(324), 1,
+      aux_sym_tile_repeat1,
+    STATE(380), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9758] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1425), 1,
+      anon_sym_RBRACE,
+    STATE(381), 1,
+      sym_comment,
+    STATE(383), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9775] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(766), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(382), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9792] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1427), 1,
+      anon_sym_RBRACE,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
+    STATE(383), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9809] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1429), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(384), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9826] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1431), 1,
+      anon_sym_RBRACE,
+    STATE(385), 1,
+      sym_comment,
+    STATE(387), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9843] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(770), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(386), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9860] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1433), 1,
+      anon_sym_RBRACE,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
+    STATE(387), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9877] = 5,
+    ACTIONS(512), 1,
+      anon_sym_LF,
+    ACTIONS(1435), 1,
+      anon_sym_RBRACE,
+    STATE(322), 1,
+      aux_sym__module_block_repeat2,
+    STATE(388), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9894] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1437), 1,
+      anon_sym_RBRACE,
+    STATE(389), 1,
+      sym_comment,
+    STATE(390), 1,
+      aux_sym__module_block_repeat3,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9911] = 5,
+    ACTIONS(1252), 1,
+      anon_sym_COMMA,
+    ACTIONS(1439), 1,
+      anon_sym_RBRACE,
+    STATE(334), 1,
+      aux_sym__module_block_repeat3,
+    STATE(390), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9928] = 5,
+    ACTIONS(1391), 1,
+      anon_sym_COMMA,
+    ACTIONS(1441), 1,
+      anon_sym_RPAREN,
+    STATE(328), 1,
+      aux_sym_parameters_repeat1,
+    STATE(391), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9945] = 3,
+    STATE(392), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1443), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9957] = 4,
+    ACTIONS(1445), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1447), 1,
+      sym_name,
+    STATE(393), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [9971] = 3,
+    STATE(394), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1449), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [9983] = 3,
+    STATE(395), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1451), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [9995] = 3,
+    STATE(396), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1453), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10007] = 4,
+    ACTIONS(1455), 1,
+      anon_sym_LF,
+    ACTIONS(1457), 1,
+      anon_sym_COMMA,
+    STATE(397), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10021] = 3,
+    STATE(398), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1219), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10033] = 3,
+    STATE(399), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1459), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10045] = 3,
+    STATE(400), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1461), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10057] = 3,
+    STATE(401), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1463), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10069] = 3,
+    STATE(402), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1465), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10081] = 3,
+    STATE(403), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1467), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10093] = 3,
+    STATE(404), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1469), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10105] = 3,
+    STATE(405), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1471), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10117] = 3,
+    STATE(406), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1473), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10129] = 4,
+    ACTIONS(572), 1,
+      anon_sym_LF,
+    ACTIONS(577), 1,
+      anon_sym_COMMA,
+    STATE(407), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10143] = 4,
+    ACTIONS(758), 1,
+      anon_sym_LF,
+    ACTIONS(760), 1,
+      anon_sym_COMMA,
+    STATE(408), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10157] = 4,
+    ACTIONS(762), 1,
+      anon_sym_LF,
+    ACTIONS(764), 1,
+      anon_sym_COMMA,
+    STATE(409), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10171] = 4,
+    ACTIONS(762), 1,
+      anon_sym_LF,
+    ACTIONS(764), 1,
+      anon_sym_COMMA,
+    STATE(410), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10185] = 3,
+    STATE(411), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1475), 2,
+      anon_sym_STAR,
+      sym_integer,
+  [10197] = 3,
+    STATE(412), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(983), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [10209] = 4,
+    ACTIONS(740), 1,
+      anon_sym_LF,
+    ACTIONS(742), 1,
+      anon_sym_COMMA,
+    STATE(413), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10223] = 4,
+    ACTIONS(748), 1,
+      anon_sym_LF,
+    ACTIONS(750), 1,
+      anon_sym_COMMA,
+    STATE(414), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10237] = 4,
+    ACTIONS(752), 1,
+      anon_sym_LF,
+    ACTIONS(754), 1,
+      anon_sym_COMMA,
+    STATE(415), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10251] = 3,
+    STATE(416), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [10263] = 4,
+    ACTIONS(164), 1,
+      anon_sym_LF,
+    ACTIONS(166), 1,
+      anon_sym_COMMA,
+    STATE(417), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10277] = 4,
+    ACTIONS(1477), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1479), 1,
+      anon_sym_COLON,
+    STATE(418), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10291] = 3,
+    STATE(419), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1481), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10303] = 4,
+    ACTIONS(1483), 1,
+      anon_sym_LBRACK,
+    STATE(341), 1,
+      sym_dimensions,
+    STATE(420), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10317] = 4,
+    ACTIONS(675), 1,
+      anon_sym_LF,
+    ACTIONS(677), 1,
+      anon_sym_COMMA,
+    STATE(421), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10331] = 4,
+    ACTIONS(1485), 1,
+      anon_sym_LPAREN,
+    STATE(325), 1,
+      sym__literal,
+    STATE(422), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10345] = 3,
+    STATE(423), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1487), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10357] = 4,
+    ACTIONS(679), 1,
+      anon_sym_LF,
+    ACTIONS(681), 1,
+      anon_sym_COMMA,
+    STATE(424), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10371] = 4,
+    ACTIONS(1489), 1,
+      anon_sym_LPAREN,
+    STATE(325), 1,
+      sym_operands,
+    STATE(425), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10385] = 4,
+    ACTIONS(683), 1,
+      anon_sym_LF,
+    ACTIONS(685), 1,
+      anon_sym_COMMA,
+    STATE(426), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10399] = 4,
+    ACTIONS(1367), 1,
+      sym_name,
+    STATE(427), 1,
+      sym_comment,
+    STATE(447), 1,
+      sym_parameter,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10413] = 3,
+    STATE(428), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(987), 2,
+      ts_builtin_sym_end,
+      anon_sym_LBRACE,
+  [10425] = 4,
+    ACTIONS(736), 1,
+      anon_sym_LF,
+    ACTIONS(738), 1,
+      anon_sym_COMMA,
+    STATE(429), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10439] = 3,
+    STATE(430), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1071), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [10451] = 3,
+    STATE(431), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(983), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [10463] = 3,
+    STATE(432), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(987), 2,
+      anon_sym_LBRACE,
+      sym_name,
+  [10475] = 3,
+    STATE(433), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1491), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10487] = 3,
+    STATE(434), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(330), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10499] = 3,
+    STATE(435), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(251), 2,
+      anon_sym_RBRACE,
+      sym_key,
+  [10511] = 4,
+    ACTIONS(1493), 1,
+      anon_sym_RPAREN,
+    ACTIONS(1495), 1,
+      sym_integer,
+    STATE(436), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10525] = 4,
+    ACTIONS(1497), 1,
+      anon_sym_LBRACK,
+    STATE(222), 1,
+      sym_dimensions,
+    STATE(437), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10539] = 4,
+    ACTIONS(1499), 1,
+      anon_sym_LPAREN,
+    STATE(314), 1,
+      sym__module_operands,
+    STATE(438), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10553] = 3,
+    STATE(439), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1236), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACK,
+  [10565] = 4,
+    ACTIONS(1501), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1503), 1,
+      anon_sym_COLON,
+    STATE(440), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10579] = 3,
+    STATE(441), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1505), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10591] = 3,
+    STATE(442), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1278), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10603] = 3,
+    STATE(443), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1507), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10615] = 4,
+    ACTIONS(1509), 1,
+      anon_sym_LF,
+    ACTIONS(1511), 1,
+      anon_sym_COMMA,
+    STATE(444), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10629] = 3,
+    STATE(445), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1513), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10641] = 4,
+    ACTIONS(1515), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1517), 1,
+      sym_name,
+    STATE(446), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10655] = 3,
+    STATE(447), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1283), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10667] = 3,
+    STATE(448), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1519), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10679] = 4,
+    ACTIONS(1521), 1,
+      anon_sym_LF,
+    ACTIONS(1523), 1,
+      anon_sym_COMMA,
+    STATE(449), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10693] = 4,
+    ACTIONS(1525), 1,
+      anon_sym_LBRACK,
+    STATE(351), 1,
+      sym_dimensions,
+    STATE(450), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10707] = 3,
+    STATE(451), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1304), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [10719] = 4,
+    ACTIONS(1527), 1,
+      anon_sym_RBRACE,
+    ACTIONS(1529), 1,
+      anon_sym_COLON,
+    STATE(452), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10733] = 3,
+    STATE(453), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1531), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10745] = 3,
+    STATE(454), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1309), 2,
+      anon_sym_COMMA,
+      anon_sym_RBRACE,
+  [10757] = 4,
+    ACTIONS(1499), 1,
+      anon_sym_LPAREN,
+    STATE(359), 1,
+      sym__module_operands,
+    STATE(455), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10771] = 3,
+    STATE(456), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1314), 2,
+      anon_sym_COMMA,
+      anon_sym_RPAREN,
+  [10783] = 4,
+    ACTIONS(1489), 1,
+      anon_sym_LPAREN,
+    STATE(345), 1,
+      sym_operands,
+    STATE(457), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10797] = 4,
+    ACTIONS(1485), 1,
+      anon_sym_LPAREN,
+    STATE(345), 1,
+      sym__literal,
+    STATE(458), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10811] = 3,
+    STATE(459), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+    ACTIONS(1533), 2,
+      ts_builtin_sym_end,
+      anon_sym_COMMA,
+  [10823] = 3,
+    ACTIONS(1535), 1,
+      anon_sym_EQ,
+    STATE(460), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10834] = 3,
+    ACTIONS(1537), 1,
+      anon_sym_EQ,
+    STATE(461), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10845] = 3,
+    ACTIONS(1539), 1,
+      anon_sym_LPAREN,
+    STATE(462), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10856] = 3,
+    ACTIONS(1541), 1,
+      anon_sym_EQ,
+    STATE(463), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10867] = 3,
+    ACTIONS(1543), 1,
+      anon_sym_LPAREN,
+    STATE(464), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10878] = 3,
+    ACTIONS(1545), 1,
+      anon_sym_EQ,
+    STATE(465), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10889] = 3,
+    ACTIONS(1008), 1,
+      sym__operand_name,
+    STATE(466), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10900] = 3,
+    ACTIONS(1115), 1,
+      ts_builtin_sym_end,
+    STATE(467), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10911] = 3,
+    ACTIONS(1547), 1,
+      sym_string,
+    STATE(468), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10922] = 3,
+    ACTIONS(1148), 1,
+      ts_builtin_sym_end,
+    STATE(469), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10933] = 3,
+    ACTIONS(1549), 1,
+      sym_integer,
+    STATE(470), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10944] = 3,
+    ACTIONS(1551), 1,
+      sym_integer,
+    STATE(471), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10955] = 3,
+    ACTIONS(1553), 1,
+      anon_sym_DASH_GT,
+    STATE(472), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10966] = 3,
+    ACTIONS(1555), 1,
+      sym_integer,
+    STATE(473), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10977] = 3,
+    ACTIONS(1557), 1,
+      anon_sym_DASH_GT,
+    STATE(474), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10988] = 3,
+    ACTIONS(1559), 1,
+      anon_sym_EQ,
+    STATE(475), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [10999] = 3,
+    ACTIONS(1128), 1,
+      sym_name,
+    STATE(476), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11010] = 3,
+    ACTIONS(1132), 1,
+      sym_name,
+    STATE(477), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11021] = 3,
+    ACTIONS(1561), 1,
+      ts_builtin_sym_end,
+    STATE(478), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11032] = 3,
+    ACTIONS(1140), 1,
+      sym_name,
+    STATE(479), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11043] = 3,
+    ACTIONS(1563), 1,
+      anon_sym_EQ,
+    STATE(480), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11054] = 3,
+    ACTIONS(1148), 1,
+      sym_name,
+    STATE(481), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11065] = 3,
+    ACTIONS(1083), 1,
+      sym_name,
+    STATE(482), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11076] = 3,
+    ACTIONS(1115), 1,
+      sym_name,
+    STATE(483), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11087] = 3,
+    ACTIONS(1565), 1,
+      anon_sym_EQ,
+    STATE(484), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11098] = 3,
+    ACTIONS(1107), 1,
+      sym_name,
+    STATE(485), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11109] = 3,
+    ACTIONS(1567), 1,
+      anon_sym_LPAREN,
+    STATE(486), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11120] = 3,
+    ACTIONS(1079), 1,
+      sym_name,
+    STATE(487), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11131] = 3,
+    ACTIONS(1103), 1,
+      sym_name,
+    STATE(488), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11142] = 3,
+    ACTIONS(1152), 1,
+      sym_name,
+    STATE(489), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11153] = 3,
+    ACTIONS(1156), 1,
+      sym_name,
+    STATE(490), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11164] = 3,
+    ACTIONS(1569), 1,
+      sym_integer,
+    STATE(491), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11175] = 3,
+    ACTIONS(1111), 1,
+      sym_name,
+    STATE(492), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11186] = 3,
+    ACTIONS(1571), 1,
+      sym_integer,
+    STATE(493), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11197] = 3,
+    ACTIONS(1103), 1,
+      ts_builtin_sym_end,
+    STATE(494), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11208] = 3,
+    ACTIONS(1573), 1,
       anon_sym_LPAREN2,
-  [3100] = 2,
-    ACTIONS(3), 1,
+    STATE(495), 1,
       sym_comment,
-    ACTIONS(367), 1,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11219] = 3,
+    ACTIONS(1575), 1,
       sym_name,
+    STATE(496), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11230] = 3,
+    ACTIONS(1577), 1,
+      sym_name,
+    STATE(497), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11241] = 3,
+    ACTIONS(1579), 1,
+      sym_name,
+    STATE(498), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11252] = 3,
+    ACTIONS(1581), 1,
+      anon_sym_LBRACE,
+    STATE(499), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11263] = 3,
+    ACTIONS(1178), 1,
+      anon_sym_EQ,
+    STATE(500), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11274] = 3,
+    ACTIONS(1583), 1,
+      anon_sym_DASH_GT,
+    STATE(501), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11285] = 3,
+    ACTIONS(1585), 1,
+      anon_sym_LBRACE,
+    STATE(502), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11296] = 3,
+    ACTIONS(1587), 1,
+      sym__module_literal,
+    STATE(503), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11307] = 3,
+    ACTIONS(1004), 1,
+      sym__operand_name,
+    STATE(504), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11318] = 3,
+    ACTIONS(1023), 1,
+      sym__operand_name,
+    STATE(505), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11329] = 3,
+    ACTIONS(1589), 1,
+      anon_sym_EQ,
+    STATE(506), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11340] = 3,
+    ACTIONS(1591), 1,
+      anon_sym_RPAREN,
+    STATE(507), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11351] = 3,
+    ACTIONS(1128), 1,
+      ts_builtin_sym_end,
+    STATE(508), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11362] = 3,
+    ACTIONS(1051), 1,
+      sym__operand_name,
+    STATE(509), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11373] = 3,
+    ACTIONS(1593), 1,
+      anon_sym_LBRACE,
+    STATE(510), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11384] = 3,
+    ACTIONS(1595), 1,
+      sym_name,
+    STATE(511), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11395] = 3,
+    ACTIONS(1597), 1,
+      sym_integer,
+    STATE(512), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11406] = 3,
+    ACTIONS(1599), 1,
+      anon_sym_EQ,
+    STATE(513), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11417] = 3,
+    ACTIONS(1601), 1,
+      anon_sym_DASH_GT,
+    STATE(514), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11428] = 3,
+    ACTIONS(1603), 1,
+      anon_sym_LBRACE,
+    STATE(515), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11439] = 3,
+    ACTIONS(1605), 1,
+      sym_primitive_type,
+    STATE(516), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11450] = 3,
+    ACTIONS(1607), 1,
+      anon_sym_LBRACE,
+    STATE(517), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11461] = 3,
+    ACTIONS(1609), 1,
+      sym_integer,
+    STATE(518), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11472] = 3,
+    ACTIONS(1611), 1,
+      anon_sym_COLON,
+    STATE(519), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11483] = 3,
+    ACTIONS(997), 1,
+      sym__operand_name,
+    STATE(520), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11494] = 3,
+    ACTIONS(1613), 1,
+      sym_primitive_type,
+    STATE(521), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11505] = 3,
+    ACTIONS(1615), 1,
+      anon_sym_RPAREN,
+    STATE(522), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11516] = 3,
+    ACTIONS(1617), 1,
+      sym_level_types,
+    STATE(523), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11527] = 3,
+    ACTIONS(1140), 1,
+      ts_builtin_sym_end,
+    STATE(524), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11538] = 3,
+    ACTIONS(1619), 1,
+      sym_string,
+    STATE(525), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11549] = 3,
+    ACTIONS(1621), 1,
+      sym_integer,
+    STATE(526), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11560] = 3,
+    ACTIONS(1623), 1,
+      sym_integer,
+    STATE(527), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11571] = 3,
+    ACTIONS(1625), 1,
+      sym_integer,
+    STATE(528), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11582] = 3,
+    ACTIONS(1152), 1,
+      ts_builtin_sym_end,
+    STATE(529), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11593] = 3,
+    ACTIONS(1627), 1,
+      anon_sym_DASH_GT,
+    STATE(530), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11604] = 3,
+    ACTIONS(1629), 1,
+      sym_integer,
+    STATE(531), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11615] = 3,
+    ACTIONS(1631), 1,
+      anon_sym_LPAREN,
+    STATE(532), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11626] = 3,
+    ACTIONS(1633), 1,
+      anon_sym_EQ,
+    STATE(533), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11637] = 3,
+    ACTIONS(1635), 1,
+      sym_integer,
+    STATE(534), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11648] = 3,
+    ACTIONS(1637), 1,
+      sym_integer,
+    STATE(535), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11659] = 3,
+    ACTIONS(1639), 1,
+      sym_integer,
+    STATE(536), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11670] = 3,
+    ACTIONS(1641), 1,
+      sym_integer,
+    STATE(537), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11681] = 3,
+    ACTIONS(1643), 1,
+      sym__operand_name,
+    STATE(538), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11692] = 3,
+    ACTIONS(1645), 1,
+      anon_sym_EQ,
+    STATE(539), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11703] = 3,
+    ACTIONS(1647), 1,
+      anon_sym_LPAREN,
+    STATE(540), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11714] = 3,
+    ACTIONS(1649), 1,
+      sym_integer,
+    STATE(541), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11725] = 3,
+    ACTIONS(1107), 1,
+      ts_builtin_sym_end,
+    STATE(542), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11736] = 3,
+    ACTIONS(1651), 1,
+      anon_sym_LPAREN,
+    STATE(543), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11747] = 3,
+    ACTIONS(1653), 1,
+      anon_sym_EQ,
+    STATE(544), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11758] = 3,
+    ACTIONS(1655), 1,
+      anon_sym_RPAREN,
+    STATE(545), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11769] = 3,
+    ACTIONS(1657), 1,
+      anon_sym_RPAREN,
+    STATE(546), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11780] = 3,
+    ACTIONS(1659), 1,
+      anon_sym_EQ,
+    STATE(547), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11791] = 3,
+    ACTIONS(1661), 1,
+      sym__module_name,
+    STATE(548), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11802] = 3,
+    ACTIONS(1663), 1,
+      anon_sym_LPAREN,
+    STATE(549), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11813] = 3,
+    ACTIONS(1665), 1,
+      anon_sym_RPAREN,
+    STATE(550), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11824] = 3,
+    ACTIONS(1667), 1,
+      sym_name,
+    STATE(551), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11835] = 3,
+    ACTIONS(1669), 1,
+      sym_integer,
+    STATE(552), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11846] = 3,
+    ACTIONS(1671), 1,
+      sym__module_literal,
+    STATE(553), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11857] = 3,
+    ACTIONS(1673), 1,
+      sym_integer,
+    STATE(554), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11868] = 3,
+    ACTIONS(1675), 1,
+      anon_sym_RPAREN,
+    STATE(555), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11879] = 3,
+    ACTIONS(1677), 1,
+      anon_sym_RPAREN,
+    STATE(556), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11890] = 3,
+    ACTIONS(1679), 1,
+      anon_sym_RPAREN,
+    STATE(557), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11901] = 3,
+    ACTIONS(1681), 1,
+      anon_sym_COLON,
+    STATE(558), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11912] = 3,
+    ACTIONS(1156), 1,
+      ts_builtin_sym_end,
+    STATE(559), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11923] = 3,
+    ACTIONS(1683), 1,
+      anon_sym_LF,
+    STATE(560), 1,
+      sym_comment,
+    ACTIONS(37), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11934] = 3,
+    ACTIONS(1075), 1,
+      sym__operand_name,
+    STATE(561), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11945] = 3,
+    ACTIONS(1685), 1,
+      anon_sym_RPAREN,
+    STATE(562), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11956] = 3,
+    ACTIONS(1687), 1,
+      anon_sym_RPAREN,
+    STATE(563), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11967] = 3,
+    ACTIONS(1689), 1,
+      anon_sym_RPAREN,
+    STATE(564), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11978] = 3,
+    ACTIONS(1055), 1,
+      sym__operand_name,
+    STATE(565), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [11989] = 3,
+    ACTIONS(1691), 1,
+      sym__reference,
+    STATE(566), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12000] = 3,
+    ACTIONS(1693), 1,
+      anon_sym_RPAREN,
+    STATE(567), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12011] = 3,
+    ACTIONS(1695), 1,
+      anon_sym_EQ,
+    STATE(568), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12022] = 3,
+    ACTIONS(1697), 1,
+      anon_sym_RPAREN,
+    STATE(569), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12033] = 3,
+    ACTIONS(1699), 1,
+      anon_sym_EQ,
+    STATE(570), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12044] = 3,
+    ACTIONS(1701), 1,
+      anon_sym_EQ,
+    STATE(571), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12055] = 3,
+    ACTIONS(1083), 1,
+      ts_builtin_sym_end,
+    STATE(572), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12066] = 3,
+    ACTIONS(1111), 1,
+      ts_builtin_sym_end,
+    STATE(573), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12077] = 3,
+    ACTIONS(1703), 1,
+      anon_sym_EQ,
+    STATE(574), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12088] = 3,
+    ACTIONS(1705), 1,
+      ts_builtin_sym_end,
+    STATE(575), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12099] = 3,
+    ACTIONS(1707), 1,
+      anon_sym_LBRACE,
+    STATE(576), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12110] = 3,
+    ACTIONS(1709), 1,
+      anon_sym_LPAREN,
+    STATE(577), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12121] = 3,
+    ACTIONS(1132), 1,
+      ts_builtin_sym_end,
+    STATE(578), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12132] = 3,
+    ACTIONS(1711), 1,
+      anon_sym_EQ,
+    STATE(579), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12143] = 3,
+    ACTIONS(1079), 1,
+      ts_builtin_sym_end,
+    STATE(580), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12154] = 3,
+    ACTIONS(1713), 1,
+      anon_sym_EQ,
+    STATE(581), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12165] = 3,
+    ACTIONS(1715), 1,
+      anon_sym_EQ,
+    STATE(582), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12176] = 3,
+    ACTIONS(1717), 1,
+      anon_sym_EQ,
+    STATE(583), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12187] = 3,
+    ACTIONS(1719), 1,
+      anon_sym_LBRACE,
+    STATE(584), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12198] = 3,
+    ACTIONS(1721), 1,
+      sym_integer,
+    STATE(585), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12209] = 3,
+    ACTIONS(1723), 1,
+      anon_sym_LPAREN2,
+    STATE(586), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12220] = 3,
+    ACTIONS(1725), 1,
+      anon_sym_LPAREN2,
+    STATE(587), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12231] = 3,
+    ACTIONS(1727), 1,
+      anon_sym_EQ,
+    STATE(588), 1,
+      sym_comment,
+    ACTIONS(3), 2,
+      aux_sym_comment_token1,
+      aux_sym_comment_token2,
+  [12242] = 1,
+    ACTIONS(1729), 1,
+      ts_builtin_sym_end,
 };
 
 static const uint32_t ts_small_parse_table_map[] = {
   [SMALL_STATE(2)] = 0,
-  [SMALL_STATE(3)] = 34,
-  [SMALL_STATE(4)] = 66,
-  [SMALL_STATE(5)] = 88,
-  [SMALL_STATE(6)] = 120,
-  [SMALL_STATE(7)] = 148,
-  [SMALL_STATE(8)] = 176,
-  [SMALL_STATE(9)] = 208,
-  [SMALL_STATE(10)] = 236,
-  [SMALL_STATE(11)] = 268,
-  [SMALL_STATE(12)] = 300,
-  [SMALL_STATE(13)] = 332,
-  [SMALL_STATE(14)] = 360,
-  [SMALL_STATE(15)] = 392,
-  [SMALL_STATE(16)] = 424,
-  [SMALL_STATE(17)] = 456,
-  [SMALL_STATE(18)] = 488,
-  [SMALL_STATE(19)] = 510,
-  [SMALL_STATE(20)] = 542,
-  [SMALL_STATE(21)] = 574,
-  [SMALL_STATE(22)] = 606,
-  [SMALL_STATE(23)] = 638,
-  [SMALL_STATE(24)] = 681,
-  [SMALL_STATE(25)] = 724,
-  [SMALL_STATE(26)] = 767,
-  [SMALL_STATE(27)] = 798,
-  [SMALL_STATE(28)] = 841,
-  [SMALL_STATE(29)] = 884,
-  [SMALL_STATE(30)] = 915,
-  [SMALL_STATE(31)] = 958,
-  [SMALL_STATE(32)] = 1001,
-  [SMALL_STATE(33)] = 1044,
-  [SMALL_STATE(34)] = 1087,
-  [SMALL_STATE(35)] = 1107,
-  [SMALL_STATE(36)] = 1137,
-  [SMALL_STATE(37)] = 1157,
-  [SMALL_STATE(38)] = 1177,
-  [SMALL_STATE(39)] = 1197,
-  [SMALL_STATE(40)] = 1217,
-  [SMALL_STATE(41)] = 1237,
-  [SMALL_STATE(42)] = 1257,
-  [SMALL_STATE(43)] = 1277,
-  [SMALL_STATE(44)] = 1296,
-  [SMALL_STATE(45)] = 1315,
-  [SMALL_STATE(46)] = 1334,
-  [SMALL_STATE(47)] = 1353,
-  [SMALL_STATE(48)] = 1372,
-  [SMALL_STATE(49)] = 1391,
-  [SMALL_STATE(50)] = 1410,
-  [SMALL_STATE(51)] = 1429,
-  [SMALL_STATE(52)] = 1448,
-  [SMALL_STATE(53)] = 1476,
-  [SMALL_STATE(54)] = 1501,
-  [SMALL_STATE(55)] = 1521,
-  [SMALL_STATE(56)] = 1543,
-  [SMALL_STATE(57)] = 1565,
-  [SMALL_STATE(58)] = 1584,
-  [SMALL_STATE(59)] = 1603,
-  [SMALL_STATE(60)] = 1618,
-  [SMALL_STATE(61)] = 1633,
-  [SMALL_STATE(62)] = 1652,
-  [SMALL_STATE(63)] = 1671,
-  [SMALL_STATE(64)] = 1690,
-  [SMALL_STATE(65)] = 1705,
-  [SMALL_STATE(66)] = 1724,
-  [SMALL_STATE(67)] = 1746,
-  [SMALL_STATE(68)] = 1760,
-  [SMALL_STATE(69)] = 1774,
-  [SMALL_STATE(70)] = 1788,
-  [SMALL_STATE(71)] = 1802,
-  [SMALL_STATE(72)] = 1816,
-  [SMALL_STATE(73)] = 1830,
-  [SMALL_STATE(74)] = 1844,
-  [SMALL_STATE(75)] = 1858,
-  [SMALL_STATE(76)] = 1872,
-  [SMALL_STATE(77)] = 1886,
-  [SMALL_STATE(78)] = 1900,
-  [SMALL_STATE(79)] = 1915,
-  [SMALL_STATE(80)] = 1932,
-  [SMALL_STATE(81)] = 1949,
-  [SMALL_STATE(82)] = 1964,
-  [SMALL_STATE(83)] = 1978,
-  [SMALL_STATE(84)] = 1992,
-  [SMALL_STATE(85)] = 2006,
-  [SMALL_STATE(86)] = 2020,
-  [SMALL_STATE(87)] = 2034,
-  [SMALL_STATE(88)] = 2044,
-  [SMALL_STATE(89)] = 2060,
-  [SMALL_STATE(90)] = 2074,
-  [SMALL_STATE(91)] = 2090,
-  [SMALL_STATE(92)] = 2103,
-  [SMALL_STATE(93)] = 2116,
-  [SMALL_STATE(94)] = 2129,
-  [SMALL_STATE(95)] = 2142,
-  [SMALL_STATE(96)] = 2155,
-  [SMALL_STATE(97)] = 2168,
-  [SMALL_STATE(98)] = 2181,
-  [SMALL_STATE(99)] = 2194,
-  [SMALL_STATE(100)] = 2207,
-  [SMALL_STATE(101)] = 2220,
-  [SMALL_STATE(102)] = 2233,
-  [SMALL_STATE(103)] = 2246,
-  [SMALL_STATE(104)] = 2259,
-  [SMALL_STATE(105)] = 2272,
-  [SMALL_STATE(106)] = 2283,
-  [SMALL_STATE(107)] = 2294,
-  [SMALL_STATE(108)] = 2307,
-  [SMALL_STATE(109)] = 2320,
-  [SMALL_STATE(110)] = 2333,
-  [SMALL_STATE(111)] = 2346,
-  [SMALL_STATE(112)] = 2359,
-  [SMALL_STATE(113)] = 2370,
-  [SMALL_STATE(114)] = 2383,
-  [SMALL_STATE(115)] = 2396,
-  [SMALL_STATE(116)] = 2409,
-  [SMALL_STATE(117)] = 2422,
-  [SMALL_STATE(118)] = 2435,
-  [SMALL_STATE(119)] = 2448,
-  [SMALL_STATE(120)] = 2461,
-  [SMALL_STATE(121)] = 2471,
-  [SMALL_STATE(122)] = 2481,
-  [SMALL_STATE(123)] = 2489,
-  [SMALL_STATE(124)] = 2497,
-  [SMALL_STATE(125)] = 2505,
-  [SMALL_STATE(126)] = 2513,
-  [SMALL_STATE(127)] = 2521,
-  [SMALL_STATE(128)] = 2529,
-  [SMALL_STATE(129)] = 2539,
-  [SMALL_STATE(130)] = 2549,
-  [SMALL_STATE(131)] = 2557,
-  [SMALL_STATE(132)] = 2565,
-  [SMALL_STATE(133)] = 2573,
-  [SMALL_STATE(134)] = 2581,
-  [SMALL_STATE(135)] = 2589,
-  [SMALL_STATE(136)] = 2597,
-  [SMALL_STATE(137)] = 2605,
-  [SMALL_STATE(138)] = 2613,
-  [SMALL_STATE(139)] = 2621,
-  [SMALL_STATE(140)] = 2629,
-  [SMALL_STATE(141)] = 2637,
-  [SMALL_STATE(142)] = 2645,
-  [SMALL_STATE(143)] = 2653,
-  [SMALL_STATE(144)] = 2661,
-  [SMALL_STATE(145)] = 2669,
-  [SMALL_STATE(146)] = 2679,
-  [SMALL_STATE(147)] = 2687,
-  [SMALL_STATE(148)] = 2695,
-  [SMALL_STATE(149)] = 2705,
-  [SMALL_STATE(150)] = 2715,
-  [SMALL_STATE(151)] = 2725,
-  [SMALL_STATE(152)] = 2735,
-  [SMALL_STATE(153)] = 2743,
-  [SMALL_STATE(154)] = 2750,
-  [SMALL_STATE(155)] = 2757,
-  [SMALL_STATE(156)] = 2764,
-  [SMALL_STATE(157)] = 2771,
-  [SMALL_STATE(158)] = 2778,
-  [SMALL_STATE(159)] = 2785,
-  [SMALL_STATE(160)] = 2792,
-  [SMALL_STATE(161)] = 2799,
-  [SMALL_STATE(162)] = 2806,
-  [SMALL_STATE(163)] = 2813,
-  [SMALL_STATE(164)] = 2820,
-  [SMALL_STATE(165)] = 2827,
-  [SMALL_STATE(166)] = 2834,
-  [SMALL_STATE(167)] = 2841,
-  [SMALL_STATE(168)] = 2848,
-  [SMALL_STATE(169)] = 2855,
-  [SMALL_STATE(170)] = 2862,
-  [SMALL_STATE(171)] = 2869,
-  [SMALL_STATE(172)] = 2876,
-  [SMALL_STATE(173)] = 2883,
-  [SMALL_STATE(174)] = 2890,
-  [SMALL_STATE(175)] = 2897,
-  [SMALL_STATE(176)] = 2904,
-  [SMALL_STATE(177)] = 2911,
-  [SMALL_STATE(178)] = 2918,
-  [SMALL_STATE(179)] = 2925,
-  [SMALL_STATE(180)] = 2932,
-  [SMALL_STATE(181)] = 2939,
-  [SMALL_STATE(182)] = 2946,
-  [SMALL_STATE(183)] = 2953,
-  [SMALL_STATE(184)] = 2960,
-  [SMALL_STATE(185)] = 2967,
-  [SMALL_STATE(186)] = 2974,
-  [SMALL_STATE(187)] = 2981,
-  [SMALL_STATE(188)] = 2988,
-  [SMALL_STATE(189)] = 2995,
-  [SMALL_STATE(190)] = 3002,
-  [SMALL_STATE(191)] = 3009,
-  [SMALL_STATE(192)] = 3016,
-  [SMALL_STATE(193)] = 3023,
-  [SMALL_STATE(194)] = 3030,
-  [SMALL_STATE(195)] = 3037,
-  [SMALL_STATE(196)] = 3044,
-  [SMALL_STATE(197)] = 3051,
-  [SMALL_STATE(198)] = 3058,
-  [SMALL_STATE(199)] = 3065,
-  [SMALL_STATE(200)] = 3072,
-  [SMALL_STATE(201)] = 3079,
-  [SMALL_STATE(202)] = 3086,
-  [SMALL_STATE(203)] = 3093,
-  [SMALL_STATE(204)] = 3100,
+  [SMALL_STATE(3)] = 45,
+  [SMALL_STATE(4)] = 90,
+  [SMALL_STATE(5)] = 135,
+  [SMALL_STATE(6)] = 180,
+  [SMALL_STATE(7)] = 225,
+  [SMALL_STATE(8)] = 270,
+  [SMALL_STATE(9)] = 315,
+  [SMALL_STATE(10)] = 360,
+  [SMALL_STATE(11)] = 405,
+  [SMALL_STATE(12)] = 450,
+  [SMALL_STATE(13)] = 495,
+  [SMALL_STATE(14)] = 540,
+  [SMALL_STATE(15)] = 585,
+  [SMALL_STATE(16)] = 630,
+  [SMALL_STATE(17)] = 672,
+  [SMALL_STATE(18)] = 714,
+  [SMALL_STATE(19)] = 761,
+  [SMALL_STATE(20)] = 810,
+  [SMALL_STATE(21)] = 859,
+  [SMALL_STATE(22)] = 901,
+  [SMALL_STATE(23)] = 937,
+  [SMALL_STATE(24)] = 971,
+  [SMALL_STATE(25)] = 997,
+  [SMALL_STATE(26)] = 1029,
+  [SMALL_STATE(27)] = 1071,
+  [SMALL_STATE(28)] = 1113,
+  [SMALL_STATE(29)] = 1155,
+  [SMALL_STATE(30)] = 1189,
+  [SMALL_STATE(31)] = 1215,
+  [SMALL_STATE(32)] = 1247,
+  [SMALL_STATE(33)] = 1277,
+  [SMALL_STATE(34)] = 1307,
+  [SMALL_STATE(35)] = 1349,
+  [SMALL_STATE(36)] = 1391,
+  [SMALL_STATE(37)] = 1433,
+  [SMALL_STATE(38)] = 1463,
+  [SMALL_STATE(39)] = 1505,
+  [SMALL_STATE(40)] = 1547,
+  [SMALL_STATE(41)] = 1573,
+  [SMALL_STATE(42)] = 1607,
+  [SMALL_STATE(43)] = 1633,
+  [SMALL_STATE(44)] = 1675,
+  [SMALL_STATE(45)] = 1717,
+  [SMALL_STATE(46)] = 1759,
+  [SMALL_STATE(47)] = 1801,
+  [SMALL_STATE(48)] = 1843,
+  [SMALL_STATE(49)] = 1885,
+  [SMALL_STATE(50)] = 1927,
+  [SMALL_STATE(51)] = 1969,
+  [SMALL_STATE(52)] = 2011,
+  [SMALL_STATE(53)] = 2053,
+  [SMALL_STATE(54)] = 2095,
+  [SMALL_STATE(55)] = 2137,
+  [SMALL_STATE(56)] = 2184,
+  [SMALL_STATE(57)] = 2209,
+  [SMALL_STATE(58)] = 2254,
+  [SMALL_STATE(59)] = 2293,
+  [SMALL_STATE(60)] = 2330,
+  [SMALL_STATE(61)] = 2377,
+  [SMALL_STATE(62)] = 2424,
+  [SMALL_STATE(63)] = 2471,
+  [SMALL_STATE(64)] = 2518,
+  [SMALL_STATE(65)] = 2565,
+  [SMALL_STATE(66)] = 2590,
+  [SMALL_STATE(67)] = 2615,
+  [SMALL_STATE(68)] = 2642,
+  [SMALL_STATE(69)] = 2689,
+  [SMALL_STATE(70)] = 2736,
+  [SMALL_STATE(71)] = 2783,
+  [SMALL_STATE(72)] = 2830,
+  [SMALL_STATE(73)] = 2877,
+  [SMALL_STATE(74)] = 2902,
+  [SMALL_STATE(75)] = 2949,
+  [SMALL_STATE(76)] = 2973,
+  [SMALL_STATE(77)] = 2997,
+  [SMALL_STATE(78)] = 3021,
+  [SMALL_STATE(79)] = 3057,
+  [SMALL_STATE(80)] = 3093,
+  [SMALL_STATE(81)] = 3117,
+  [SMALL_STATE(82)] = 3141,
+  [SMALL_STATE(83)] = 3179,
+  [SMALL_STATE(84)] = 3215,
+  [SMALL_STATE(85)] = 3239,
+  [SMALL_STATE(86)] = 3263,
+  [SMALL_STATE(87)] = 3299,
+  [SMALL_STATE(88)] = 3335,
+  [SMALL_STATE(89)] = 3371,
+  [SMALL_STATE(90)] = 3407,
+  [SMALL_STATE(91)] = 3431,
+  [SMALL_STATE(92)] = 3467,
+  [SMALL_STATE(93)] = 3491,
+  [SMALL_STATE(94)] = 3523,
+  [SMALL_STATE(95)] = 3547,
+  [SMALL_STATE(96)] = 3571,
+  [SMALL_STATE(97)] = 3595,
+  [SMALL_STATE(98)] = 3619,
+  [SMALL_STATE(99)] = 3643,
+  [SMALL_STATE(100)] = 3666,
+  [SMALL_STATE(101)] = 3693,
+  [SMALL_STATE(102)] = 3722,
+  [SMALL_STATE(103)] = 3751,
+  [SMALL_STATE(104)] = 3778,
+  [SMALL_STATE(105)] = 3807,
+  [SMALL_STATE(106)] = 3836,
+  [SMALL_STATE(107)] = 3865,
+  [SMALL_STATE(108)] = 3906,
+  [SMALL_STATE(109)] = 3935,
+  [SMALL_STATE(110)] = 3958,
+  [SMALL_STATE(111)] = 3981,
+  [SMALL_STATE(112)] = 4004,
+  [SMALL_STATE(113)] = 4033,
+  [SMALL_STATE(114)] = 4074,
+  [SMALL_STATE(115)] = 4097,
+  [SMALL_STATE(116)] = 4126,
+  [SMALL_STATE(117)] = 4149,
+  [SMALL_STATE(118)] = 4172,
+  [SMALL_STATE(119)] = 4201,
+  [SMALL_STATE(120)] = 4226,
+  [SMALL_STATE(121)] = 4255,
+  [SMALL_STATE(122)] = 4284,
+  [SMALL_STATE(123)] = 4313,
+  [SMALL_STATE(124)] = 4342,
+  [SMALL_STATE(125)] = 4383,
+  [SMALL_STATE(126)] = 4412,
+  [SMALL_STATE(127)] = 4441,
+  [SMALL_STATE(128)] = 4470,
+  [SMALL_STATE(129)] = 4499,
+  [SMALL_STATE(130)] = 4528,
+  [SMALL_STATE(131)] = 4551,
+  [SMALL_STATE(132)] = 4578,
+  [SMALL_STATE(133)] = 4619,
+  [SMALL_STATE(134)] = 4660,
+  [SMALL_STATE(135)] = 4687,
+  [SMALL_STATE(136)] = 4710,
+  [SMALL_STATE(137)] = 4736,
+  [SMALL_STATE(138)] = 4774,
+  [SMALL_STATE(139)] = 4796,
+  [SMALL_STATE(140)] = 4822,
+  [SMALL_STATE(141)] = 4860,
+  [SMALL_STATE(142)] = 4882,
+  [SMALL_STATE(143)] = 4908,
+  [SMALL_STATE(144)] = 4934,
+  [SMALL_STATE(145)] = 4960,
+  [SMALL_STATE(146)] = 4982,
+  [SMALL_STATE(147)] = 5004,
+  [SMALL_STATE(148)] = 5040,
+  [SMALL_STATE(149)] = 5066,
+  [SMALL_STATE(150)] = 5104,
+  [SMALL_STATE(151)] = 5138,
+  [SMALL_STATE(152)] = 5160,
+  [SMALL_STATE(153)] = 5182,
+  [SMALL_STATE(154)] = 5204,
+  [SMALL_STATE(155)] = 5230,
+  [SMALL_STATE(156)] = 5252,
+  [SMALL_STATE(157)] = 5274,
+  [SMALL_STATE(158)] = 5296,
+  [SMALL_STATE(159)] = 5318,
+  [SMALL_STATE(160)] = 5340,
+  [SMALL_STATE(161)] = 5378,
+  [SMALL_STATE(162)] = 5400,
+  [SMALL_STATE(163)] = 5422,
+  [SMALL_STATE(164)] = 5448,
+  [SMALL_STATE(165)] = 5470,
+  [SMALL_STATE(166)] = 5492,
+  [SMALL_STATE(167)] = 5530,
+  [SMALL_STATE(168)] = 5568,
+  [SMALL_STATE(169)] = 5606,
+  [SMALL_STATE(170)] = 5627,
+  [SMALL_STATE(171)] = 5662,
+  [SMALL_STATE(172)] = 5683,
+  [SMALL_STATE(173)] = 5704,
+  [SMALL_STATE(174)] = 5725,
+  [SMALL_STATE(175)] = 5746,
+  [SMALL_STATE(176)] = 5767,
+  [SMALL_STATE(177)] = 5802,
+  [SMALL_STATE(178)] = 5837,
+  [SMALL_STATE(179)] = 5870,
+  [SMALL_STATE(180)] = 5891,
+  [SMALL_STATE(181)] = 5912,
+  [SMALL_STATE(182)] = 5943,
+  [SMALL_STATE(183)] = 5964,
+  [SMALL_STATE(184)] = 5985,
+  [SMALL_STATE(185)] = 6006,
+  [SMALL_STATE(186)] = 6027,
+  [SMALL_STATE(187)] = 6047,
+  [SMALL_STATE(188)] = 6067,
+  [SMALL_STATE(189)] = 6087,
+  [SMALL_STATE(190)] = 6107,
+  [SMALL_STATE(191)] = 6127,
+  [SMALL_STATE(192)] = 6147,
+  [SMALL_STATE(193)] = 6167,
+  [SMALL_STATE(194)] = 6187,
+  [SMALL_STATE(195)] = 6215,
+  [SMALL_STATE(196)] = 6235,
+  [SMALL_STATE(197)] = 6261,
+  [SMALL_STATE(198)] = 6281,
+  [SMALL_STATE(199)] = 6301,
+  [SMALL_STATE(200)] = 6321,
+  [SMALL_STATE(201)] = 6341,
+  [SMALL_STATE(202)] = 6369,
+  [SMALL_STATE(203)] = 6389,
+  [SMALL_STATE(204)] = 6417,
+  [SMALL_STATE(205)] = 6449,
+  [SMALL_STATE(206)] = 6469,
+  [SMALL_STATE(207)] = 6489,
+  [SMALL_STATE(208)] = 6509,
+  [SMALL_STATE(209)] = 6537,
+  [SMALL_STATE(210)] = 6557,
+  [SMALL_STATE(211)] = 6577,
+  [SMALL_STATE(212)] = 6597,
+  [SMALL_STATE(213)] = 6617,
+  [SMALL_STATE(214)] = 6637,
+  [SMALL_STATE(215)] = 6657,
+  [SMALL_STATE(216)] = 6677,
+  [SMALL_STATE(217)] = 6697,
+  [SMALL_STATE(218)] = 6726,
+  [SMALL_STATE(219)] = 6751,
+  [SMALL_STATE(220)] = 6776,
+  [SMALL_STATE(221)] = 6801,
+  [SMALL_STATE(222)] = 6828,
+  [SMALL_STATE(223)] = 6851,
+  [SMALL_STATE(224)] = 6880,
+  [SMALL_STATE(225)] = 6905,
+  [SMALL_STATE(226)] = 6930,
+  [SMALL_STATE(227)] = 6957,
+  [SMALL_STATE(228)] = 6986,
+  [SMALL_STATE(229)] = 7011,
+  [SMALL_STATE(230)] = 7036,
+  [SMALL_STATE(231)] = 7062,
+  [SMALL_STATE(232)] = 7080,
+  [SMALL_STATE(233)] = 7098,
+  [SMALL_STATE(234)] = 7124,
+  [SMALL_STATE(235)] = 7142,
+  [SMALL_STATE(236)] = 7168,
+  [SMALL_STATE(237)] = 7186,
+  [SMALL_STATE(238)] = 7208,
+  [SMALL_STATE(239)] = 7234,
+  [SMALL_STATE(240)] = 7252,
+  [SMALL_STATE(241)] = 7270,
+  [SMALL_STATE(242)] = 7288,
+  [SMALL_STATE(243)] = 7306,
+  [SMALL_STATE(244)] = 7324,
+  [SMALL_STATE(245)] = 7348,
+  [SMALL_STATE(246)] = 7374,
+  [SMALL_STATE(247)] = 7400,
+  [SMALL_STATE(248)] = 7426,
+  [SMALL_STATE(249)] = 7444,
+  [SMALL_STATE(250)] = 7468,
+  [SMALL_STATE(251)] = 7492,
+  [SMALL_STATE(252)] = 7518,
+  [SMALL_STATE(253)] = 7536,
+  [SMALL_STATE(254)] = 7554,
+  [SMALL_STATE(255)] = 7580,
+  [SMALL_STATE(256)] = 7606,
+  [SMALL_STATE(257)] = 7632,
+  [SMALL_STATE(258)] = 7658,
+  [SMALL_STATE(259)] = 7676,
+  [SMALL_STATE(260)] = 7694,
+  [SMALL_STATE(261)] = 7720,
+  [SMALL_STATE(262)] = 7737,
+  [SMALL_STATE(263)] = 7754,
+  [SMALL_STATE(264)] = 7771,
+  [SMALL_STATE(265)] = 7792,
+  [SMALL_STATE(266)] = 7809,
+  [SMALL_STATE(267)] = 7828,
+  [SMALL_STATE(268)] = 7845,
+  [SMALL_STATE(269)] = 7862,
+  [SMALL_STATE(270)] = 7879,
+  [SMALL_STATE(271)] = 7896,
+  [SMALL_STATE(272)] = 7913,
+  [SMALL_STATE(273)] = 7934,
+  [SMALL_STATE(274)] = 7951,
+  [SMALL_STATE(275)] = 7968,
+  [SMALL_STATE(276)] = 7989,
+  [SMALL_STATE(277)] = 8006,
+  [SMALL_STATE(278)] = 8023,
+  [SMALL_STATE(279)] = 8040,
+  [SMALL_STATE(280)] = 8061,
+  [SMALL_STATE(281)] = 8078,
+  [SMALL_STATE(282)] = 8095,
+  [SMALL_STATE(283)] = 8112,
+  [SMALL_STATE(284)] = 8129,
+  [SMALL_STATE(285)] = 8146,
+  [SMALL_STATE(286)] = 8162,
+  [SMALL_STATE(287)] = 8182,
+  [SMALL_STATE(288)] = 8202,
+  [SMALL_STATE(289)] = 8222,
+  [SMALL_STATE(290)] = 8236,
+  [SMALL_STATE(291)] = 8256,
+  [SMALL_STATE(292)] = 8272,
+  [SMALL_STATE(293)] = 8288,
+  [SMALL_STATE(294)] = 8304,
+  [SMALL_STATE(295)] = 8320,
+  [SMALL_STATE(296)] = 8340,
+  [SMALL_STATE(297)] = 8360,
+  [SMALL_STATE(298)] = 8378,
+  [SMALL_STATE(299)] = 8394,
+  [SMALL_STATE(300)] = 8414,
+  [SMALL_STATE(301)] = 8430,
+  [SMALL_STATE(302)] = 8446,
+  [SMALL_STATE(303)] = 8464,
+  [SMALL_STATE(304)] = 8484,
+  [SMALL_STATE(305)] = 8504,
+  [SMALL_STATE(306)] = 8520,
+  [SMALL_STATE(307)] = 8538,
+  [SMALL_STATE(308)] = 8556,
+  [SMALL_STATE(309)] = 8572,
+  [SMALL_STATE(310)] = 8589,
+  [SMALL_STATE(311)] = 8604,
+  [SMALL_STATE(312)] = 8621,
+  [SMALL_STATE(313)] = 8636,
+  [SMALL_STATE(314)] = 8651,
+  [SMALL_STATE(315)] = 8668,
+  [SMALL_STATE(316)] = 8685,
+  [SMALL_STATE(317)] = 8702,
+  [SMALL_STATE(318)] = 8717,
+  [SMALL_STATE(319)] = 8734,
+  [SMALL_STATE(320)] = 8751,
+  [SMALL_STATE(321)] = 8768,
+  [SMALL_STATE(322)] = 8785,
+  [SMALL_STATE(323)] = 8800,
+  [SMALL_STATE(324)] = 8817,
+  [SMALL_STATE(325)] = 8834,
+  [SMALL_STATE(326)] = 8851,
+  [SMALL_STATE(327)] = 8868,
+  [SMALL_STATE(328)] = 8883,
+  [SMALL_STATE(329)] = 8898,
+  [SMALL_STATE(330)] = 8915,
+  [SMALL_STATE(331)] = 8932,
+  [SMALL_STATE(332)] = 8949,
+  [SMALL_STATE(333)] = 8964,
+  [SMALL_STATE(334)] = 8979,
+  [SMALL_STATE(335)] = 8994,
+  [SMALL_STATE(336)] = 9009,
+  [SMALL_STATE(337)] = 9024,
+  [SMALL_STATE(338)] = 9041,
+  [SMALL_STATE(339)] = 9058,
+  [SMALL_STATE(340)] = 9073,
+  [SMALL_STATE(341)] = 9090,
+  [SMALL_STATE(342)] = 9107,
+  [SMALL_STATE(343)] = 9124,
+  [SMALL_STATE(344)] = 9139,
+  [SMALL_STATE(345)] = 9154,
+  [SMALL_STATE(346)] = 9171,
+  [SMALL_STATE(347)] = 9186,
+  [SMALL_STATE(348)] = 9201,
+  [SMALL_STATE(349)] = 9218,
+  [SMALL_STATE(350)] = 9235,
+  [SMALL_STATE(351)] = 9252,
+  [SMALL_STATE(352)] = 9269,
+  [SMALL_STATE(353)] = 9286,
+  [SMALL_STATE(354)] = 9303,
+  [SMALL_STATE(355)] = 9320,
+  [SMALL_STATE(356)] = 9337,
+  [SMALL_STATE(357)] = 9354,
+  [SMALL_STATE(358)] = 9371,
+  [SMALL_STATE(359)] = 9388,
+  [SMALL_STATE(360)] = 9405,
+  [SMALL_STATE(361)] = 9422,
+  [SMALL_STATE(362)] = 9437,
+  [SMALL_STATE(363)] = 9452,
+  [SMALL_STATE(364)] = 9469,
+  [SMALL_STATE(365)] = 9486,
+  [SMALL_STATE(366)] = 9503,
+  [SMALL_STATE(367)] = 9520,
+  [SMALL_STATE(368)] = 9537,
+  [SMALL_STATE(369)] = 9554,
+  [SMALL_STATE(370)] = 9571,
+  [SMALL_STATE(371)] = 9588,
+  [SMALL_STATE(372)] = 9605,
+  [SMALL_STATE(373)] = 9622,
+  [SMALL_STATE(374)] = 9639,
+  [SMALL_STATE(375)] = 9656,
+  [SMALL_STATE(376)] = 9673,
+  [SMALL_STATE(377)] = 9690,
+  [SMALL_STATE(378)] = 9707,
+  [SMALL_STATE(379)] = 9724,
+  [SMALL_STATE(380)] = 9741,
+  [SMALL_STATE(381)] = 9758,
+  [SMALL_STATE(382)] = 9775,
+  [SMALL_STATE(383)] = 9792,
+  [SMALL_STATE(384)] = 9809,
+  [SMALL_STATE(385)] = 9826,
+  [SMALL_STATE(386)] = 9843,
+  [SMALL_STATE(387)] = 9860,
+  [SMALL_STATE(388)] = 9877,
+  [SMALL_STATE(389)] = 9894,
+  [SMALL_STATE(390)] = 9911,
+  [SMALL_STATE(391)] = 9928,
+  [SMALL_STATE(392)] = 9945,
+  [SMALL_STATE(393)] = 9957,
+  [SMALL_STATE(394)] = 9971,
+  [SMALL_STATE(395)] = 9983,
+  [SMALL_STATE(396)] = 9995,
+  [SMALL_STATE(397)] = 10007,
+  [SMALL_STATE(398)] = 10021,
+  [SMALL_STATE(399)] = 10033,
+  [SMALL_STATE(400)] = 10045,
+  [SMALL_STATE(401)] = 10057,
+  [SMALL_STATE(402)] = 10069,
+  [SMALL_STATE(403)] = 10081,
+  [SMALL_STATE(404)] = 10093,
+  [SMALL_STATE(405)] = 10105,
+  [SMALL_STATE(406)] = 10117,
+  [SMALL_STATE(407)] = 10129,
+  [SMALL_STATE(408)] = 10143,
+  [SMALL_STATE(409)] = 10157,
+  [SMALL_STATE(410)] = 10171,
+  [SMALL_STATE(411)] = 10185,
+  [SMALL_STATE(412)] = 10197,
+  [SMALL_STATE(413)] = 10209,
+  [SMALL_STATE(414)] = 10223,
+  [SMALL_STATE(415)] = 10237,
+  [SMALL_STATE(416)] = 10251,
+  [SMALL_STATE(417)] = 10263,
+  [SMALL_STATE(418)] = 10277,
+  [SMALL_STATE(419)] = 10291,
+  [SMALL_STATE(420)] = 10303,
+  [SMALL_STATE(421)] = 10317,
+  [SMALL_STATE(422)] = 10331,
+  [SMALL_STATE(423)] = 10345,
+  [SMALL_STATE(424)] = 10357,
+  [SMALL_STATE(425)] = 10371,
+  [SMALL_STATE(426)] = 10385,
+  [SMALL_STATE(427)] = 10399,
+  [SMALL_STATE(428)] = 10413,
+  [SMALL_STATE(429)] = 10425,
+  [SMALL_STATE(430)] = 10439,
+  [SMALL_STATE(431)] = 10451,
+  [SMALL_STATE(432)] = 10463,
+  [SMALL_STATE(433)] = 10475,
+  [SMALL_STATE(434)] = 10487,
+  [SMALL_STATE(435)] = 10499,
+  [SMALL_STATE(436)] = 10511,
+  [SMALL_STATE(437)] = 10525,
+  [SMALL_STATE(438)] = 10539,
+  [SMALL_STATE(439)] = 10553,
+  [SMALL_STATE(440)] = 10565,
+  [SMALL_STATE(441)] = 10579,
+  [SMALL_STATE(442)] = 10591,
+  [SMALL_STATE(443)] = 10603,
+  [SMALL_STATE(444)] = 10615,
+  [SMALL_STATE(445)] = 10629,
+  [SMALL_STATE(446)] = 10641,
+  [SMALL_STATE(447)] = 10655,
+  [SMALL_STATE(448)] = 10667,
+  [SMALL_STATE(449)] = 10679,
+  [SMALL_STATE(450)] = 10693,
+  [SMALL_STATE(451)] = 10707,
+  [SMALL_STATE(452)] = 10719,
+  [SMALL_STATE(453)] = 10733,
+  [SMALL_STATE(454)] = 10745,
+  [SMALL_STATE(455)] = 10757,
+  [SMALL_STATE(456)] = 10771,
+  [SMALL_STATE(457)] = 10783,
+  [SMALL_STATE(458)] = 10797,
+  [SMALL_STATE(459)] = 10811,
+  [SMALL_STATE(460)] = 10823,
+  [SMALL_STATE(461)] = 10834,
+  [SMALL_STATE(462)] = 10845,
+  [SMALL_STATE(463)] = 10856,
+  [SMALL_STATE(464)] = 10867,
+  [SMALL_STATE(465)] = 10878,
+  [SMALL_STATE(466)] = 10889,
+  [SMALL_STATE(467)] = 10900,
+  [SMALL_STATE(468)] = 10911,
+  [SMALL_STATE(469)] = 10922,
+  [SMALL_STATE(470)] = 10933,
+  [SMALL_STATE(471)] = 10944,
+  [SMALL_STATE(472)] = 10955,
+  [SMALL_STATE(473)] = 10966,
+  [SMALL_STATE(474)] = 10977,
+  [SMALL_STATE(475)] = 10988,
+  [SMALL_STATE(476)] = 10999,
+  [SMALL_STATE(477)] = 11010,
+  [SMALL_STATE(478)] = 11021,
+  [SMALL_STATE(479)] = 11032,
+  [SMALL_STATE(480)] = 11043,
+  [SMALL_STATE(481)] = 11054,
+  [SMALL_STATE(482)] = 11065,
+  [SMALL_STATE(483)] = 11076,
+  [SMALL_STATE(484)] = 11087,
+  [SMALL_STATE(485)] = 11098,
+  [SMALL_STATE(486)] = 11109,
+  [SMALL_STATE(487)] = 11120,
+  [SMALL_STATE(488)] = 11131,
+  [SMALL_STATE(489)] = 11142,
+  [SMALL_STATE(490)] = 11153,
+  [SMALL_STATE(491)] = 11164,
+  [SMALL_STATE(492)] = 11175,
+  [SMALL_STATE(493)] = 11186,
+  [SMALL_STATE(494)] = 11197,
+  [SMALL_STATE(495)] = 11208,
+  [SMALL_STATE(496)] = 11219,
+  [SMALL_STATE(497)] = 11230,
+  [SMALL_STATE(498)] = 11241,
+  [SMALL_STATE(499)] = 11252,
+  [SMALL_STATE(500)] = 11263,
+  [SMALL_STATE(501)] = 11274,
+  [SMALL_STATE(502)] = 11285,
+  [SMALL_STATE(503)] = 11296,
+  [SMALL_STATE(504)] = 11307,
+  [SMALL_STATE(505)] = 11318,
+  [SMALL_STATE(506)] = 11329,
+  [SMALL_STATE(507)] = 11340,
+  [SMALL_STATE(508)] = 11351,
+  [SMALL_STATE(509)] = 11362,
+  [SMALL_STATE(510)] = 11373,
+  [SMALL_STATE(511)] = 11384,
+  [SMALL_STATE(512)] = 11395,
+  [SMALL_STATE(513)] = 11406,
+  [SMALL_STATE(514)] = 11417,
+  [SMALL_STATE(515)] = 11428,
+  [SMALL_STATE(516)] = 11439,
+  [SMALL_STATE(517)] = 11450,
+  [SMALL_STATE(518)] = 11461,
+  [SMALL_STATE(519)] = 11472,
+  [SMALL_STATE(520)] = 11483,
+  [SMALL_STATE(521)] = 11494,
+  [SMALL_STATE(522)] = 11505,
+  [SMALL_STATE(523)] = 11516,
+  [SMALL_STATE(524)] = 11527,
+  [SMALL_STATE(525)] = 11538,
+  [SMALL_STATE(526)] = 11549,
+  [SMALL_STATE(527)] = 11560,
+  [SMALL_STATE(528)] = 11571,
+  [SMALL_STATE(529)] = 11582,
+  [SMALL_STATE(530)] = 11593,
+  [SMALL_STATE(531)] = 11604,
+  [SMALL_STATE(532)] = 11615,
+  [SMALL_STATE(533)] = 11626,
+  [SMALL_STATE(534)] = 11637,
+  [SMALL_STATE(535)] = 11648,
+  [SMALL_STATE(536)] = 11659,
+  [SMALL_STATE(537)] = 11670,
+  [SMALL_STATE(538)] = 11681,
+  [SMALL_STATE(539)] = 11692,
+  [SMALL_STATE(540)] = 11703,
+  [SMALL_STATE(541)] = 11714,
+  [SMALL_STATE(542)] = 11725,
+  [SMALL_STATE(543)] = 11736,
+  [SMALL_STATE(544)] = 11747,
+  [SMALL_STATE(545)] = 11758,
+  [SMALL_STATE(546)] = 11769,
+  [SMALL_STATE(547)] = 11780,
+  [SMALL_STATE(548)] = 11791,
+  [SMALL_STATE(549)] = 11802,
+  [SMALL_STATE(550)] = 11813,
+  [SMALL_STATE(551)] = 11824,
+  [SMALL_STATE(552)] = 11835,
+  [SMALL_STATE(553)] = 11846,
+  [SMALL_STATE(554)] = 11857,
+  [SMALL_STATE(555)] = 11868,
+  [SMALL_STATE(556)] = 11879,
+  [SMALL_STATE(557)] = 11890,
+  [SMALL_STATE(558)] = 11901,
+  [SMALL_STATE(559)] = 11912,
+  [SMALL_STATE(560)] = 11923,
+  [SMALL_STATE(561)] = 11934,
+  [SMALL_STATE(562)] = 11945,
+  [SMALL_STATE(563)] = 11956,
+  [SMALL_STATE(564)] = 11967,
+  [SMALL_STATE(565)] = 11978,
+  [SMALL_STATE(566)] = 11989,
+  [SMALL_STATE(567)] = 12000,
+  [SMALL_STATE(568)] = 12011,
+  [SMALL_STATE(569)] = 12022,
+  [SMALL_STATE(570)] = 12033,
+  [SMALL_STATE(571)] = 12044,
+  [SMALL_STATE(572)] = 12055,
+  [SMALL_STATE(573)] = 12066,
+  [SMALL_STATE(574)] = 12077,
+  [SMALL_STATE(575)] = 12088,
+  [SMALL_STATE(576)] = 12099,
+  [SMALL_STATE(577)] = 12110,
+  [SMALL_STATE(578)] = 12121,
+  [SMALL_STATE(579)] = 12132,
+  [SMALL_STATE(580)] = 12143,
+  [SMALL_STATE(581)] = 12154,
+  [SMALL_STATE(582)] = 12165,
+  [SMALL_STATE(583)] = 12176,
+  [SMALL_STATE(584)] = 12187,
+  [SMALL_STATE(585)] = 12198,
+  [SMALL_STATE(586)] = 12209,
+  [SMALL_STATE(587)] = 12220,
+  [SMALL_STATE(588)] = 12231,
+  [SMALL_STATE(589)] = 12242,
 };
 
 static const TSParseActionEntry ts_parse_actions[] = {
   [0] = {.entry = {.count = 0, .reusable = false}},
   [1] = {.entry = {.count = 1, .reusable = false}}, RECOVER(),
-  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT_EXTRA(),
+  [3] = {.entry = {.count = 1, .reusable = true}}, SHIFT(589),
   [5] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 0, 0, 0),
-  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(196),
-  [9] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
-  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(162),
-  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(129),
-  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(202),
-  [17] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [20] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(8),
-  [23] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
-  [25] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
-  [28] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
-  [31] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(2),
-  [34] = {.entry = {.count = 1, .reusable = false}}, SHIFT_EXTRA(),
-  [36] = {.entry = {.count = 1, .reusable = true}}, SHIFT(2),
-  [38] = {.entry = {.count = 1, .reusable = true}}, SHIFT(8),
-  [40] = {.entry = {.count = 1, .reusable = true}}, SHIFT(11),
-  [42] = {.entry = {.count = 1, .reusable = true}}, SHIFT(12),
-  [44] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
-  [46] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
-  [48] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
-  [50] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
-  [52] = {.entry = {.count = 1, .reusable = true}}, SHIFT(10),
-  [54] = {.entry = {.count = 1, .reusable = true}}, SHIFT(152),
-  [56] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
-  [58] = {.entry = {.count = 1, .reusable = true}}, SHIFT(112),
-  [60] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 12),
-  [62] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 12),
-  [64] = {.entry = {.count = 1, .reusable = true}}, SHIFT(161),
-  [66] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 14),
-  [68] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 14),
-  [70] = {.entry = {.count = 1, .reusable = true}}, SHIFT(14),
-  [72] = {.entry = {.count = 1, .reusable = true}}, SHIFT(4),
-  [74] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
-  [76] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19), SHIFT_REPEAT(161),
-  [79] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19),
-  [81] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 19),
-  [83] = {.entry = {.count = 1, .reusable = true}}, SHIFT(147),
-  [85] = {.entry = {.count = 1, .reusable = true}}, SHIFT(15),
-  [87] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
-  [89] = {.entry = {.count = 1, .reusable = true}}, SHIFT(16),
-  [91] = {.entry = {.count = 1, .reusable = false}}, SHIFT(16),
-  [93] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18), SHIFT_REPEAT(112),
-  [96] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18),
-  [98] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 18),
-  [100] = {.entry = {.count = 1, .reusable = true}}, SHIFT(18),
-  [102] = {.entry = {.count = 1, .reusable = true}}, SHIFT(21),
-  [104] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
-  [106] = {.entry = {.count = 1, .reusable = false}}, SHIFT(21),
-  [108] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
-  [110] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
-  [112] = {.entry = {.count = 1, .reusable = true}}, SHIFT(3),
-  [114] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
-  [116] = {.entry = {.count = 1, .reusable = true}}, SHIFT(22),
-  [118] = {.entry = {.count = 1, .reusable = false}}, SHIFT(22),
-  [120] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16),
-  [122] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(99),
-  [125] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(155),
-  [128] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(166),
-  [131] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(184),
-  [134] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(100),
-  [137] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(195),
-  [140] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(190),
-  [143] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(164),
-  [146] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(182),
-  [149] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 16), SHIFT_REPEAT(188),
-  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
-  [154] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
-  [156] = {.entry = {.count = 1, .reusable = false}}, SHIFT(155),
-  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(166),
-  [160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(184),
-  [162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(100),
-  [164] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
-  [166] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
-  [168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(164),
-  [170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
-  [172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
-  [174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
-  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
-  [178] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(8),
-  [181] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(11),
-  [184] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
-  [187] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(12),
-  [190] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
-  [193] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
-  [195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
-  [197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
-  [199] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
-  [201] = {.entry = {.count = 1, .reusable = false}}, SHIFT(26),
-  [203] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
-  [205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
-  [207] = {.entry = {.count = 1, .reusable = true}}, SHIFT(178),
-  [209] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
-  [211] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
-  [213] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
-  [215] = {.entry = {.count = 1, .reusable = true}}, SHIFT(29),
-  [217] = {.entry = {.count = 1, .reusable = false}}, SHIFT(29),
-  [219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 30),
-  [221] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 30),
-  [223] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 11),
-  [225] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 11),
-  [227] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
-  [229] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
-  [231] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
-  [233] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
-  [235] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 30),
-  [237] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 30),
-  [239] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 30),
-  [241] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 30),
-  [243] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 13),
-  [245] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 13),
-  [247] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 7),
-  [249] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 7),
-  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 29),
-  [253] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 29),
-  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 25),
-  [257] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 25),
-  [259] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 23),
-  [261] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 23),
-  [263] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 26),
-  [265] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 26),
-  [267] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 22),
-  [269] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 22),
-  [271] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 24),
-  [273] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 24),
-  [275] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 27),
-  [277] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 27),
-  [279] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 28),
-  [281] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 28),
-  [283] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
-  [285] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
-  [287] = {.entry = {.count = 1, .reusable = false}}, SHIFT(203),
-  [289] = {.entry = {.count = 1, .reusable = false}}, SHIFT(145),
-  [291] = {.entry = {.count = 1, .reusable = false}}, SHIFT(146),
-  [293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 1),
-  [295] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 1),
-  [297] = {.entry = {.count = 1, .reusable = true}}, SHIFT(90),
-  [299] = {.entry = {.count = 1, .reusable = true}}, SHIFT(165),
-  [301] = {.entry = {.count = 1, .reusable = true}}, SHIFT(129),
-  [303] = {.entry = {.count = 1, .reusable = true}}, SHIFT(71),
-  [305] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [307] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
-  [309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [311] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
-  [313] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [315] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
-  [317] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
-  [319] = {.entry = {.count = 1, .reusable = true}}, SHIFT(20),
-  [321] = {.entry = {.count = 1, .reusable = true}}, SHIFT(19),
-  [323] = {.entry = {.count = 1, .reusable = false}}, SHIFT(138),
-  [325] = {.entry = {.count = 1, .reusable = true}}, SHIFT(138),
-  [327] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
-  [329] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
-  [331] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 4),
-  [333] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 4),
-  [335] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 6),
-  [337] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 6),
-  [339] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
-  [341] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
-  [343] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [345] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
-  [347] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 2),
-  [349] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 2),
-  [351] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 20),
-  [353] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 20),
-  [355] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 8),
-  [357] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 8),
-  [359] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 8),
-  [361] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 8),
-  [363] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 3),
-  [365] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 3),
-  [367] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 15),
-  [369] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 15),
-  [371] = {.entry = {.count = 1, .reusable = false}}, SHIFT(153),
-  [373] = {.entry = {.count = 1, .reusable = false}}, SHIFT(177),
-  [375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(64),
-  [377] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
-  [379] = {.entry = {.count = 1, .reusable = true}}, SHIFT(127),
-  [381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
-  [383] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(156),
-  [386] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
-  [388] = {.entry = {.count = 1, .reusable = true}}, SHIFT(137),
-  [390] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
-  [392] = {.entry = {.count = 1, .reusable = true}}, SHIFT(156),
-  [394] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
-  [396] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
-  [398] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
-  [400] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
-  [403] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
-  [405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
-  [407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(173),
-  [409] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
-  [411] = {.entry = {.count = 1, .reusable = true}}, SHIFT(31),
-  [413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(67),
-  [415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(63),
-  [417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
-  [419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
-  [421] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 9),
-  [423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(78),
-  [425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(53),
-  [427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
-  [429] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 10),
-  [431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(72),
-  [433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(126),
-  [435] = {.entry = {.count = 1, .reusable = true}}, SHIFT(34),
-  [437] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(89),
-  [440] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
-  [442] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
-  [444] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(78),
-  [447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(131),
-  [449] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
-  [451] = {.entry = {.count = 1, .reusable = true}}, SHIFT(89),
-  [453] = {.entry = {.count = 1, .reusable = true}}, SHIFT(59),
-  [455] = {.entry = {.count = 1, .reusable = false}}, SHIFT(151),
-  [457] = {.entry = {.count = 1, .reusable = false}}, SHIFT(121),
-  [459] = {.entry = {.count = 1, .reusable = false}}, SHIFT(120),
-  [461] = {.entry = {.count = 1, .reusable = false}}, SHIFT(149),
-  [463] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 9),
-  [465] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(53),
-  [468] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
-  [470] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(126),
-  [473] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
-  [475] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 10),
-  [477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(36),
-  [479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(38),
-  [481] = {.entry = {.count = 1, .reusable = true}}, SHIFT(97),
-  [483] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5), SHIFT_REPEAT(63),
-  [486] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5),
-  [488] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
-  [490] = {.entry = {.count = 1, .reusable = true}}, SHIFT(88),
-  [492] = {.entry = {.count = 1, .reusable = true}}, SHIFT(167),
-  [494] = {.entry = {.count = 1, .reusable = true}}, SHIFT(140),
-  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
-  [498] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
-  [500] = {.entry = {.count = 1, .reusable = true}}, SHIFT(5),
-  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
-  [504] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
-  [506] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 21),
-  [508] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
-  [510] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
-  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
-  [514] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
-  [516] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
-  [518] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
-  [520] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 2),
-  [522] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 31),
-  [524] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
-  [526] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
-  [528] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
-  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 31),
-  [532] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
-  [534] = {.entry = {.count = 1, .reusable = true}}, SHIFT(80),
-  [536] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 17),
-  [538] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
-  [540] = {.entry = {.count = 1, .reusable = true}}, SHIFT(32),
-  [542] = {.entry = {.count = 1, .reusable = true}}, SHIFT(176),
-  [544] = {.entry = {.count = 1, .reusable = true}}, SHIFT(25),
-  [546] = {.entry = {.count = 1, .reusable = true}}, SHIFT(74),
-  [548] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
-  [550] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
-  [552] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
-  [554] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
-  [556] = {.entry = {.count = 1, .reusable = true}}, SHIFT(87),
-  [558] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
-  [560] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
-  [562] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
-  [564] = {.entry = {.count = 1, .reusable = true}}, SHIFT(168),
-  [566] = {.entry = {.count = 1, .reusable = true}}, SHIFT(172),
-  [568] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
-  [570] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
-  [572] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
-  [574] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
-  [576] = {.entry = {.count = 1, .reusable = true}}, SHIFT(49),
-  [578] = {.entry = {.count = 1, .reusable = true}}, SHIFT(128),
-  [580] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
-  [582] = {.entry = {.count = 1, .reusable = true}}, SHIFT(35),
-  [584] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
-  [586] = {.entry = {.count = 1, .reusable = true}}, SHIFT(48),
-  [588] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
-  [590] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
-  [592] = {.entry = {.count = 1, .reusable = true}}, SHIFT(160),
-  [594] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
-  [596] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
-  [598] = {.entry = {.count = 1, .reusable = true}}, SHIFT(171),
-  [600] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
-  [602] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
-  [604] = {.entry = {.count = 1, .reusable = true}}, SHIFT(58),
-  [606] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
-  [608] = {.entry = {.count = 1, .reusable = true}}, SHIFT(47),
-  [610] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
-  [612] = {.entry = {.count = 1, .reusable = true}}, SHIFT(57),
-  [614] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
-  [616] = {.entry = {.count = 1, .reusable = true}}, SHIFT(194),
-  [618] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
-  [620] = {.entry = {.count = 1, .reusable = true}}, SHIFT(69),
-  [622] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
-  [624] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
-  [626] = {.entry = {.count = 1, .reusable = true}}, SHIFT(125),
-  [628] = {.entry = {.count = 1, .reusable = true}}, SHIFT(61),
-  [630] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [7] = {.entry = {.count = 1, .reusable = false}}, SHIFT(548),
+  [9] = {.entry = {.count = 1, .reusable = false}}, SHIFT(112),
+  [11] = {.entry = {.count = 1, .reusable = false}}, SHIFT(115),
+  [13] = {.entry = {.count = 1, .reusable = false}}, SHIFT(123),
+  [15] = {.entry = {.count = 1, .reusable = false}}, SHIFT(122),
+  [17] = {.entry = {.count = 1, .reusable = false}}, SHIFT(498),
+  [19] = {.entry = {.count = 1, .reusable = true}}, SHIFT(203),
+  [21] = {.entry = {.count = 1, .reusable = false}}, SHIFT(551),
+  [23] = {.entry = {.count = 1, .reusable = false}}, SHIFT(495),
+  [25] = {.entry = {.count = 1, .reusable = false}}, SHIFT(420),
+  [27] = {.entry = {.count = 1, .reusable = false}}, SHIFT(299),
+  [29] = {.entry = {.count = 1, .reusable = true}}, SHIFT(206),
+  [31] = {.entry = {.count = 1, .reusable = false}}, SHIFT(579),
+  [33] = {.entry = {.count = 1, .reusable = false}}, SHIFT(465),
+  [35] = {.entry = {.count = 1, .reusable = false}}, SHIFT(513),
+  [37] = {.entry = {.count = 1, .reusable = false}}, SHIFT(589),
+  [39] = {.entry = {.count = 1, .reusable = true}}, SHIFT(205),
+  [41] = {.entry = {.count = 1, .reusable = true}}, SHIFT(202),
+  [43] = {.entry = {.count = 1, .reusable = true}}, SHIFT(186),
+  [45] = {.entry = {.count = 1, .reusable = true}}, SHIFT(212),
+  [47] = {.entry = {.count = 1, .reusable = true}}, SHIFT(209),
+  [49] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 21),
+  [51] = {.entry = {.count = 1, .reusable = false}}, SHIFT(460),
+  [53] = {.entry = {.count = 1, .reusable = false}}, SHIFT(581),
+  [55] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 8, 0, 34),
+  [57] = {.entry = {.count = 1, .reusable = true}}, SHIFT(215),
+  [59] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 34),
+  [61] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 7, 0, 21),
+  [63] = {.entry = {.count = 1, .reusable = true}}, SHIFT(187),
+  [65] = {.entry = {.count = 1, .reusable = true}}, SHIFT(191),
+  [67] = {.entry = {.count = 1, .reusable = true}}, SHIFT(192),
+  [69] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0),
+  [71] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(112),
+  [74] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(115),
+  [77] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(123),
+  [80] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(122),
+  [83] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(498),
+  [86] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(511),
+  [89] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 2, 0, 0), SHIFT_REPEAT(295),
+  [92] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 1, 0, 0),
+  [94] = {.entry = {.count = 1, .reusable = false}}, SHIFT(511),
+  [96] = {.entry = {.count = 1, .reusable = false}}, SHIFT(295),
+  [98] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module, 2, 0, 0),
+  [100] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(73),
+  [103] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(43),
+  [106] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0),
+  [108] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(26),
+  [111] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(27),
+  [114] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(65),
+  [117] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 2, 0, 0), SHIFT_REPEAT(65),
+  [120] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_value, 1, 0, 0),
+  [122] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_value, 1, 0, 0),
+  [124] = {.entry = {.count = 1, .reusable = false}}, SHIFT(107),
+  [126] = {.entry = {.count = 1, .reusable = false}}, SHIFT(42),
+  [128] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0),
+  [132] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(107),
+  [135] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(42),
+  [138] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 3, 0, 0),
+  [140] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 3, 0, 0),
+  [142] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [144] = {.entry = {.count = 1, .reusable = true}}, SHIFT(346),
+  [146] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 36),
+  [148] = {.entry = {.count = 1, .reusable = true}}, SHIFT(73),
+  [150] = {.entry = {.count = 1, .reusable = true}}, SHIFT(43),
+  [152] = {.entry = {.count = 1, .reusable = true}}, SHIFT(26),
+  [154] = {.entry = {.count = 1, .reusable = true}}, SHIFT(66),
+  [156] = {.entry = {.count = 1, .reusable = true}}, SHIFT(27),
+  [158] = {.entry = {.count = 1, .reusable = true}}, SHIFT(65),
+  [160] = {.entry = {.count = 1, .reusable = false}}, SHIFT(65),
+  [162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(392),
+  [164] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [166] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 4, 0, 0),
+  [168] = {.entry = {.count = 1, .reusable = false}}, SHIFT(145),
+  [170] = {.entry = {.count = 1, .reusable = false}}, SHIFT(67),
+  [172] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 2, 0, 0),
+  [174] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 2, 0, 0),
+  [176] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 2, 0, 38),
+  [178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(493),
+  [180] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 2, 0, 38),
+  [182] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [184] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42), SHIFT_REPEAT(346),
+  [187] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 2, 0, 42),
+  [189] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [191] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43), SHIFT_REPEAT(493),
+  [194] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 2, 0, 43),
+  [196] = {.entry = {.count = 1, .reusable = true}}, SHIFT(56),
+  [198] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [200] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0),
+  [202] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(67),
+  [205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(435),
+  [207] = {.entry = {.count = 1, .reusable = true}}, SHIFT(423),
+  [209] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_block, 4, 0, 0),
+  [211] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_block, 4, 0, 0),
+  [213] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 3, 0, 0),
+  [215] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 3, 0, 0),
+  [217] = {.entry = {.count = 1, .reusable = false}}, SHIFT(138),
+  [219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [221] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 1, 0, 0),
+  [223] = {.entry = {.count = 1, .reusable = true}}, SHIFT(158),
+  [225] = {.entry = {.count = 1, .reusable = true}}, SHIFT(159),
+  [227] = {.entry = {.count = 1, .reusable = true}}, SHIFT(434),
+  [229] = {.entry = {.count = 1, .reusable = true}}, SHIFT(580),
+  [231] = {.entry = {.count = 1, .reusable = true}}, SHIFT(315),
+  [233] = {.entry = {.count = 1, .reusable = false}}, SHIFT(540),
+  [235] = {.entry = {.count = 1, .reusable = true}}, SHIFT(543),
+  [237] = {.entry = {.count = 1, .reusable = true}}, SHIFT(549),
+  [239] = {.entry = {.count = 1, .reusable = true}}, SHIFT(319),
+  [241] = {.entry = {.count = 1, .reusable = true}}, SHIFT(577),
+  [243] = {.entry = {.count = 1, .reusable = true}}, SHIFT(486),
+  [245] = {.entry = {.count = 1, .reusable = true}}, SHIFT(532),
+  [247] = {.entry = {.count = 1, .reusable = true}}, SHIFT(462),
+  [249] = {.entry = {.count = 1, .reusable = true}}, SHIFT(464),
+  [251] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 3, 0, 0),
+  [253] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 3, 0, 0),
+  [255] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40),
+  [257] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(315),
+  [260] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(540),
+  [263] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(543),
+  [266] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(549),
+  [269] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(319),
+  [272] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(577),
+  [275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(486),
+  [278] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(532),
+  [281] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(462),
+  [284] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 2, 0, 40), SHIFT_REPEAT(464),
+  [287] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute_value, 1, 0, 0),
+  [289] = {.entry = {.count = 1, .reusable = true}}, SHIFT(44),
+  [291] = {.entry = {.count = 1, .reusable = true}}, SHIFT(45),
+  [293] = {.entry = {.count = 1, .reusable = true}}, SHIFT(46),
+  [295] = {.entry = {.count = 1, .reusable = true}}, SHIFT(157),
+  [297] = {.entry = {.count = 1, .reusable = false}}, SHIFT(157),
+  [299] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0),
+  [301] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(44),
+  [304] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(45),
+  [307] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(46),
+  [310] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
+  [313] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 2, 0, 0), SHIFT_REPEAT(157),
+  [316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(261),
+  [318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(283),
+  [320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(284),
+  [322] = {.entry = {.count = 1, .reusable = true}}, SHIFT(270),
+  [324] = {.entry = {.count = 1, .reusable = true}}, SHIFT(573),
+  [326] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__item, 1, 0, 0),
+  [328] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__item, 1, 0, 0),
+  [330] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_block, 2, 0, 0),
+  [332] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_block, 2, 0, 0),
+  [334] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 1, 0, 3),
+  [336] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 1, 0, 3),
+  [338] = {.entry = {.count = 1, .reusable = false}}, SHIFT(249),
+  [340] = {.entry = {.count = 1, .reusable = true}}, SHIFT(487),
+  [342] = {.entry = {.count = 1, .reusable = true}}, SHIFT(489),
+  [344] = {.entry = {.count = 1, .reusable = true}}, SHIFT(490),
+  [346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(492),
+  [348] = {.entry = {.count = 1, .reusable = true}}, SHIFT(529),
+  [350] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [352] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__literal_repeat1, 1, 0, 0),
+  [354] = {.entry = {.count = 1, .reusable = true}}, SHIFT(559),
+  [356] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 35),
+  [358] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat1, 1, 0, 35),
+  [360] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 23),
+  [362] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 23),
+  [364] = {.entry = {.count = 1, .reusable = true}}, SHIFT(163),
+  [366] = {.entry = {.count = 1, .reusable = false}}, SHIFT(500),
+  [368] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 33),
+  [370] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 33),
+  [372] = {.entry = {.count = 1, .reusable = true}}, SHIFT(142),
+  [374] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata_field, 3, 0, 24),
+  [376] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata_field, 3, 0, 24),
+  [378] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_string, 1, 0, 0),
+  [380] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_string, 1, 0, 0),
+  [382] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 1),
+  [384] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 1),
+  [386] = {.entry = {.count = 1, .reusable = true}}, SHIFT(139),
+  [388] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 4, 0, 0),
+  [390] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 4, 0, 0),
+  [392] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 4, 0, 55),
+  [394] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 4, 0, 55),
+  [396] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 2, 0, 3),
+  [398] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 2, 0, 3),
+  [400] = {.entry = {.count = 1, .reusable = true}}, SHIFT(154),
+  [402] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 23),
+  [404] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 23),
+  [406] = {.entry = {.count = 1, .reusable = true}}, SHIFT(144),
+  [408] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 3, 0, 3),
+  [410] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 3, 0, 3),
+  [412] = {.entry = {.count = 1, .reusable = true}}, SHIFT(143),
+  [414] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 33),
+  [416] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 33),
+  [418] = {.entry = {.count = 1, .reusable = true}}, SHIFT(136),
+  [420] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 2, 0, 0),
+  [422] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 2, 0, 0),
+  [424] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 1),
+  [426] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 1),
+  [428] = {.entry = {.count = 1, .reusable = true}}, SHIFT(148),
+  [430] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 5, 0, 55),
+  [432] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 5, 0, 55),
+  [434] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [436] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0),
+  [438] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(511),
+  [441] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 2, 0, 0), SHIFT_REPEAT(500),
+  [444] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 37),
+  [446] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__layout_property_repeat2, 1, 0, 37),
+  [448] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [450] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 1, 0, 8),
+  [452] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_split, 6, 0, 55),
+  [454] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_split, 6, 0, 55),
+  [456] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tile, 3, 0, 0),
+  [458] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tile, 3, 0, 0),
+  [460] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [462] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 49),
+  [464] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [466] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0),
+  [468] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 2, 0, 0), SHIFT_REPEAT(576),
+  [471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 3),
+  [473] = {.entry = {.count = 1, .reusable = false}}, SHIFT(6),
+  [475] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 3),
+  [477] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 23),
+  [479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(195),
+  [481] = {.entry = {.count = 1, .reusable = false}}, SHIFT(10),
+  [483] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 23),
+  [485] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [487] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0),
+  [489] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 2, 0, 0), SHIFT_REPEAT(499),
+  [492] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 2, 0, 0),
+  [494] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 2, 0, 0),
+  [496] = {.entry = {.count = 1, .reusable = true}}, SHIFT(468),
+  [498] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 2, 0, 0),
+  [500] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 2, 0, 0),
+  [502] = {.entry = {.count = 1, .reusable = true}}, SHIFT(525),
+  [504] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 33),
+  [506] = {.entry = {.count = 1, .reusable = true}}, SHIFT(210),
+  [508] = {.entry = {.count = 1, .reusable = false}}, SHIFT(13),
+  [510] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 33),
+  [512] = {.entry = {.count = 1, .reusable = true}}, SHIFT(223),
+  [514] = {.entry = {.count = 1, .reusable = false}}, SHIFT(113),
+  [516] = {.entry = {.count = 1, .reusable = false}}, SHIFT(30),
+  [518] = {.entry = {.count = 1, .reusable = false}}, SHIFT(365),
+  [520] = {.entry = {.count = 1, .reusable = false}}, SHIFT(263),
+  [522] = {.entry = {.count = 1, .reusable = false}}, SHIFT(281),
+  [524] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [526] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 2, 0, 0),
+  [528] = {.entry = {.count = 1, .reusable = true}}, SHIFT(576),
+  [530] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [532] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 46),
+  [534] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [536] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 47),
+  [538] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [540] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 48),
+  [542] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_names, 1, 0, 0),
+  [544] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_names, 1, 0, 0),
+  [546] = {.entry = {.count = 1, .reusable = false}}, SHIFT(268),
+  [548] = {.entry = {.count = 1, .reusable = false}}, SHIFT(367),
+  [550] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [552] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 50),
+  [554] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_names, 1, 0, 0),
+  [556] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_names, 1, 0, 0),
+  [558] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [560] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 52),
+  [562] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [564] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 53),
+  [566] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [568] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 2, 0, 0),
+  [570] = {.entry = {.count = 1, .reusable = true}}, SHIFT(499),
+  [572] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [574] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(17),
+  [577] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0),
+  [579] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 1),
+  [581] = {.entry = {.count = 1, .reusable = false}}, SHIFT(4),
+  [583] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 1),
+  [585] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 23),
+  [587] = {.entry = {.count = 1, .reusable = false}}, SHIFT(14),
+  [589] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 23),
+  [591] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [593] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frames, 1, 0, 0),
+  [595] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [597] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_locations, 1, 0, 0),
+  [599] = {.entry = {.count = 1, .reusable = false}}, SHIFT(97),
+  [601] = {.entry = {.count = 1, .reusable = false}}, SHIFT(381),
+  [603] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 2, 0, 1),
+  [605] = {.entry = {.count = 1, .reusable = true}}, SHIFT(214),
+  [607] = {.entry = {.count = 1, .reusable = false}}, SHIFT(2),
+  [609] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 2, 0, 1),
+  [611] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 4, 0, 3),
+  [613] = {.entry = {.count = 1, .reusable = true}}, SHIFT(197),
+  [615] = {.entry = {.count = 1, .reusable = false}}, SHIFT(5),
+  [617] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 4, 0, 3),
+  [619] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 3, 0, 1),
+  [621] = {.entry = {.count = 1, .reusable = false}}, SHIFT(3),
+  [623] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 3, 0, 1),
+  [625] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 5, 0, 1),
+  [627] = {.entry = {.count = 1, .reusable = true}}, SHIFT(216),
+  [629] = {.entry = {.count = 1, .reusable = false}}, SHIFT(7),
+  [631] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 5, 0, 1),
+  [633] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 33),
+  [635] = {.entry = {.count = 1, .reusable = false}}, SHIFT(15),
+  [637] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 33),
+  [639] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [641] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_layout_repeat1, 1, 0, 19),
+  [643] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [645] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0),
+  [647] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 2, 0, 0), SHIFT_REPEAT(468),
+  [650] = {.entry = {.count = 1, .reusable = false}}, SHIFT(239),
+  [652] = {.entry = {.count = 1, .reusable = false}}, SHIFT(385),
+  [654] = {.entry = {.count = 1, .reusable = false}}, SHIFT(285),
+  [656] = {.entry = {.count = 1, .reusable = false}}, SHIFT(389),
+  [658] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [660] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0),
+  [662] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 2, 0, 0), SHIFT_REPEAT(525),
+  [665] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [667] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__layout_property, 4, 0, 51),
+  [669] = {.entry = {.count = 1, .reusable = true}}, SHIFT(17),
+  [671] = {.entry = {.count = 1, .reusable = false}}, SHIFT(308),
+  [673] = {.entry = {.count = 1, .reusable = false}}, SHIFT(24),
+  [675] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 2, 0, 0),
+  [677] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 2, 0, 0),
+  [679] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [681] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_metadata, 5, 0, 0),
+  [683] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 3, 0, 0),
+  [685] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 3, 0, 0),
+  [687] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(533),
+  [690] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(547),
+  [693] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(568),
+  [696] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(570),
+  [699] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(571),
+  [702] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(574),
+  [705] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16),
+  [707] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 2, 0, 16), SHIFT_REPEAT(480),
+  [710] = {.entry = {.count = 1, .reusable = false}}, SHIFT(533),
+  [712] = {.entry = {.count = 1, .reusable = false}}, SHIFT(547),
+  [714] = {.entry = {.count = 1, .reusable = false}}, SHIFT(568),
+  [716] = {.entry = {.count = 1, .reusable = false}}, SHIFT(570),
+  [718] = {.entry = {.count = 1, .reusable = false}}, SHIFT(571),
+  [720] = {.entry = {.count = 1, .reusable = false}}, SHIFT(574),
+  [722] = {.entry = {.count = 1, .reusable = true}}, SHIFT(182),
+  [724] = {.entry = {.count = 1, .reusable = false}}, SHIFT(480),
+  [726] = {.entry = {.count = 1, .reusable = true}}, SHIFT(208),
+  [728] = {.entry = {.count = 1, .reusable = true}}, SHIFT(459),
+  [730] = {.entry = {.count = 1, .reusable = false}}, SHIFT(587),
+  [732] = {.entry = {.count = 1, .reusable = false}}, SHIFT(450),
+  [734] = {.entry = {.count = 1, .reusable = false}}, SHIFT(433),
+  [736] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__names, 4, 0, 0),
+  [738] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__names, 4, 0, 0),
+  [740] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__plain_attribute, 3, 0, 24),
+  [742] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__plain_attribute, 3, 0, 24),
+  [744] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [746] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_attribute_value_repeat1, 1, 0, 0),
+  [748] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__called, 1, 0, 0),
+  [750] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__called, 1, 0, 0),
+  [752] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_attribute, 3, 0, 24),
+  [754] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__calling_attribute, 3, 0, 24),
+  [756] = {.entry = {.count = 1, .reusable = false}}, SHIFT(274),
+  [758] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [760] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 0),
+  [762] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [764] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_attribute, 1, 0, 8),
+  [766] = {.entry = {.count = 1, .reusable = false}}, SHIFT(75),
+  [768] = {.entry = {.count = 1, .reusable = true}}, SHIFT(180),
+  [770] = {.entry = {.count = 1, .reusable = false}}, SHIFT(240),
+  [772] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [774] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_names_repeat1, 1, 0, 0),
+  [776] = {.entry = {.count = 1, .reusable = true}}, SHIFT(217),
+  [778] = {.entry = {.count = 1, .reusable = true}}, SHIFT(444),
+  [780] = {.entry = {.count = 1, .reusable = true}}, SHIFT(504),
+  [782] = {.entry = {.count = 1, .reusable = true}}, SHIFT(260),
+  [784] = {.entry = {.count = 1, .reusable = false}}, SHIFT(317),
+  [786] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [788] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frames_repeat1, 1, 0, 0),
+  [790] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [792] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_function_names_repeat1, 1, 0, 0),
+  [794] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [796] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_computation_repeat1, 1, 0, 0),
+  [798] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__line, 2, 0, 7),
+  [800] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__line, 2, 0, 7),
+  [802] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [804] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 3, 0, 9),
+  [806] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [808] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0),
+  [810] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [812] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 3, 0, 0),
+  [814] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [816] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(113),
+  [819] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0),
+  [821] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(263),
+  [824] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 2, 0, 0), SHIFT_REPEAT(281),
+  [827] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_name, 2, 0, 4),
+  [829] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_name, 2, 0, 4),
+  [831] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 4, 0, 15),
+  [833] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 4, 0, 15),
+  [835] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_file_location, 3, 0, 9),
+  [837] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_file_location, 3, 0, 9),
+  [839] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [841] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_stack_frame, 4, 0, 17),
+  [843] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [845] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_locations_repeat1, 1, 0, 0),
+  [847] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_function_name, 2, 0, 4),
+  [849] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_function_name, 2, 0, 4),
+  [851] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 6, 0, 3),
+  [853] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 6, 0, 3),
+  [855] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 33),
+  [857] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 33),
+  [859] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [861] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 25),
+  [863] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [865] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 26),
+  [867] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [869] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 27),
+  [871] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 10, 0, 23),
+  [873] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 10, 0, 23),
+  [875] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 11, 0, 33),
+  [877] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 11, 0, 33),
+  [879] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [881] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 28),
+  [883] = {.entry = {.count = 1, .reusable = false}}, SHIFT(132),
+  [885] = {.entry = {.count = 1, .reusable = false}}, SHIFT(234),
+  [887] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(132),
+  [890] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_value_repeat1, 2, 0, 0), SHIFT_REPEAT(234),
+  [893] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [895] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 29),
+  [897] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 30),
+  [899] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 3, 0, 30),
+  [901] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__other_number, 3, 0, 0),
+  [903] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__other_number, 3, 0, 0),
+  [905] = {.entry = {.count = 1, .reusable = true}}, SHIFT(201),
+  [907] = {.entry = {.count = 1, .reusable = true}}, SHIFT(278),
+  [909] = {.entry = {.count = 1, .reusable = false}}, SHIFT(586),
+  [911] = {.entry = {.count = 1, .reusable = true}}, SHIFT(437),
+  [913] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 8, 0, 1),
+  [915] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 8, 0, 1),
+  [917] = {.entry = {.count = 1, .reusable = true}}, SHIFT(578),
+  [919] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 5, 0, 1),
+  [921] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 5, 0, 1),
+  [923] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_module_header, 4, 0, 1),
+  [925] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_module_header, 4, 0, 1),
+  [927] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_part, 1, 0, 0),
+  [929] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_part, 1, 0, 0),
+  [931] = {.entry = {.count = 1, .reusable = true}}, SHIFT(477),
+  [933] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 1),
+  [935] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 1),
+  [937] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [939] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_module_repeat1, 1, 0, 0),
+  [941] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 7, 0, 3),
+  [943] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 7, 0, 3),
+  [945] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [947] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_file_location_repeat1, 1, 0, 0),
+  [949] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_computation, 9, 0, 23),
+  [951] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_computation, 9, 0, 23),
+  [953] = {.entry = {.count = 1, .reusable = true}}, SHIFT(227),
+  [955] = {.entry = {.count = 1, .reusable = true}}, SHIFT(520),
+  [957] = {.entry = {.count = 1, .reusable = true}}, SHIFT(242),
+  [959] = {.entry = {.count = 1, .reusable = true}}, SHIFT(247),
+  [961] = {.entry = {.count = 1, .reusable = true}}, SHIFT(132),
+  [963] = {.entry = {.count = 1, .reusable = true}}, SHIFT(234),
+  [965] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [967] = {.entry = {.count = 1, .reusable = true}}, SHIFT(296),
+  [969] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 2, 0, 2),
+  [971] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [973] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat2, 1, 0, 0),
+  [975] = {.entry = {.count = 1, .reusable = false}}, SHIFT(176),
+  [977] = {.entry = {.count = 1, .reusable = true}}, SHIFT(107),
+  [979] = {.entry = {.count = 1, .reusable = true}}, SHIFT(42),
+  [981] = {.entry = {.count = 1, .reusable = true}}, SHIFT(236),
+  [983] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [985] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 3, 0, 0),
+  [987] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [989] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 4, 0, 0),
+  [991] = {.entry = {.count = 1, .reusable = false}}, SHIFT(417),
+  [993] = {.entry = {.count = 1, .reusable = false}}, SHIFT(266),
+  [995] = {.entry = {.count = 1, .reusable = false}}, SHIFT(424),
+  [997] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [999] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 2, 0, 0),
+  [1001] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym__module_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(266),
+  [1004] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [1006] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 0),
+  [1008] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [1010] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 4, 0, 10),
+  [1012] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18),
+  [1014] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(475),
+  [1017] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(463),
+  [1020] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 2, 0, 18), SHIFT_REPEAT(583),
+  [1023] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [1025] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 13),
+  [1027] = {.entry = {.count = 1, .reusable = true}}, SHIFT(124),
+  [1029] = {.entry = {.count = 1, .reusable = false}}, SHIFT(80),
+  [1031] = {.entry = {.count = 1, .reusable = true}}, SHIFT(81),
+  [1033] = {.entry = {.count = 1, .reusable = false}}, SHIFT(81),
+  [1035] = {.entry = {.count = 1, .reusable = true}}, SHIFT(133),
+  [1037] = {.entry = {.count = 1, .reusable = false}}, SHIFT(293),
+  [1039] = {.entry = {.count = 1, .reusable = true}}, SHIFT(294),
+  [1041] = {.entry = {.count = 1, .reusable = false}}, SHIFT(294),
+  [1043] = {.entry = {.count = 1, .reusable = true}}, SHIFT(183),
+  [1045] = {.entry = {.count = 1, .reusable = false}}, SHIFT(475),
+  [1047] = {.entry = {.count = 1, .reusable = false}}, SHIFT(463),
+  [1049] = {.entry = {.count = 1, .reusable = false}}, SHIFT(583),
+  [1051] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [1053] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_shape, 1, 0, 14),
+  [1055] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_buffer_shape, 3, 0, 41),
+  [1057] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_buffer_shape, 3, 0, 41),
+  [1059] = {.entry = {.count = 1, .reusable = true}}, SHIFT(175),
+  [1061] = {.entry = {.count = 1, .reusable = true}}, SHIFT(50),
+  [1063] = {.entry = {.count = 1, .reusable = true}}, SHIFT(51),
+  [1065] = {.entry = {.count = 1, .reusable = true}}, SHIFT(52),
+  [1067] = {.entry = {.count = 1, .reusable = false}}, SHIFT(405),
+  [1069] = {.entry = {.count = 1, .reusable = true}}, SHIFT(405),
+  [1071] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [1073] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_dimensions, 2, 0, 0),
+  [1075] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_tuple_shape, 3, 0, 5),
+  [1077] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_tuple_shape, 3, 0, 5),
+  [1079] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 0),
+  [1081] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 0),
+  [1083] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [1085] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 4, 0, 10),
+  [1087] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__nested_item, 1, 0, 0),
+  [1089] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__nested_item, 1, 0, 0),
+  [1091] = {.entry = {.count = 1, .reusable = true}}, SHIFT(258),
+  [1093] = {.entry = {.count = 1, .reusable = true}}, SHIFT(585),
+  [1095] = {.entry = {.count = 1, .reusable = true}}, SHIFT(419),
+  [1097] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1099] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym__module_block_repeat1, 1, 0, 0),
+  [1101] = {.entry = {.count = 1, .reusable = false}}, SHIFT(250),
+  [1103] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 3, 0, 20),
+  [1105] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 3, 0, 20),
+  [1107] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 2, 0, 0),
+  [1109] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 2, 0, 0),
+  [1111] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 5, 0, 44),
+  [1113] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 5, 0, 44),
+  [1115] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1117] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_buffer_shape, 4, 0, 12),
+  [1119] = {.entry = {.count = 1, .reusable = true}}, SHIFT(430),
+  [1121] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0), SHIFT_REPEAT(473),
+  [1124] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_minor_to_major_repeat1, 2, 0, 0),
+  [1126] = {.entry = {.count = 1, .reusable = true}}, SHIFT(416),
+  [1128] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__shape, 1, 0, 0),
+  [1130] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__shape, 1, 0, 0),
+  [1132] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [1134] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 2, 0, 0),
+  [1136] = {.entry = {.count = 1, .reusable = false}}, SHIFT(461),
+  [1138] = {.entry = {.count = 1, .reusable = false}}, SHIFT(588),
+  [1140] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_tuple_shape, 3, 0, 5),
+  [1142] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_tuple_shape, 3, 0, 5),
+  [1144] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1146] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_item, 1, 0, 0),
+  [1148] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_array_shape, 3, 0, 6),
+  [1150] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_array_shape, 3, 0, 6),
+  [1152] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 39),
+  [1154] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 39),
+  [1156] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_layout, 4, 0, 20),
+  [1158] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym_layout, 4, 0, 20),
+  [1160] = {.entry = {.count = 1, .reusable = true}}, SHIFT(404),
+  [1162] = {.entry = {.count = 1, .reusable = true}}, SHIFT(484),
+  [1164] = {.entry = {.count = 1, .reusable = true}}, SHIFT(446),
+  [1166] = {.entry = {.count = 1, .reusable = true}}, SHIFT(414),
+  [1168] = {.entry = {.count = 1, .reusable = true}}, SHIFT(485),
+  [1170] = {.entry = {.count = 1, .reusable = true}}, SHIFT(68),
+  [1172] = {.entry = {.count = 1, .reusable = true}}, SHIFT(302),
+  [1174] = {.entry = {.count = 1, .reusable = true}}, SHIFT(400),
+  [1176] = {.entry = {.count = 1, .reusable = true}}, SHIFT(86),
+  [1178] = {.entry = {.count = 1, .reusable = true}}, SHIFT(246),
+  [1180] = {.entry = {.count = 1, .reusable = true}}, SHIFT(354),
+  [1182] = {.entry = {.count = 1, .reusable = true}}, SHIFT(269),
+  [1184] = {.entry = {.count = 1, .reusable = true}}, SHIFT(60),
+  [1186] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0),
+  [1188] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 2, 0, 0), SHIFT_REPEAT(484),
+  [1191] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1193] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 31),
+  [1195] = {.entry = {.count = 1, .reusable = true}}, SHIFT(218),
+  [1197] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1199] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 1, 0, 0),
+  [1201] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 32),
+  [1203] = {.entry = {.count = 1, .reusable = false}}, REDUCE(aux_sym_stack_frame_repeat1, 3, 0, 32),
+  [1205] = {.entry = {.count = 1, .reusable = true}}, SHIFT(473),
+  [1207] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 1, 0, 0),
+  [1209] = {.entry = {.count = 1, .reusable = true}}, SHIFT(393),
+  [1211] = {.entry = {.count = 1, .reusable = true}}, SHIFT(155),
+  [1213] = {.entry = {.count = 1, .reusable = true}}, SHIFT(542),
+  [1215] = {.entry = {.count = 1, .reusable = true}}, SHIFT(55),
+  [1217] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_minor_to_major, 2, 0, 0),
+  [1219] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0),
+  [1221] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_instruction_repeat1, 2, 0, 0), SHIFT_REPEAT(279),
+  [1224] = {.entry = {.count = 1, .reusable = true}}, SHIFT(181),
+  [1226] = {.entry = {.count = 1, .reusable = true}}, SHIFT(443),
+  [1228] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(257),
+  [1231] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 11),
+  [1233] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0), SHIFT_REPEAT(307),
+  [1236] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_dimensions_repeat1, 2, 0, 0),
+  [1238] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 6, 0, 34),
+  [1240] = {.entry = {.count = 1, .reusable = false}}, SHIFT(11),
+  [1242] = {.entry = {.count = 1, .reusable = false}}, SHIFT(12),
+  [1244] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 1, 0, 3),
+  [1246] = {.entry = {.count = 1, .reusable = true}}, SHIFT(536),
+  [1248] = {.entry = {.count = 1, .reusable = true}}, SHIFT(204),
+  [1250] = {.entry = {.count = 1, .reusable = true}}, SHIFT(449),
+  [1252] = {.entry = {.count = 1, .reusable = true}}, SHIFT(566),
+  [1254] = {.entry = {.count = 1, .reusable = true}}, SHIFT(40),
+  [1256] = {.entry = {.count = 1, .reusable = false}}, SHIFT(40),
+  [1258] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat2, 2, 0, 0), SHIFT_REPEAT(223),
+  [1261] = {.entry = {.count = 1, .reusable = true}}, SHIFT(497),
+  [1263] = {.entry = {.count = 1, .reusable = true}}, SHIFT(151),
+  [1265] = {.entry = {.count = 1, .reusable = true}}, SHIFT(411),
+  [1267] = {.entry = {.count = 1, .reusable = true}}, SHIFT(84),
+  [1269] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 5, 0, 21),
+  [1271] = {.entry = {.count = 1, .reusable = true}}, SHIFT(279),
+  [1273] = {.entry = {.count = 1, .reusable = true}}, SHIFT(83),
+  [1275] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(181),
+  [1278] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_operands_repeat1, 2, 0, 0),
+  [1280] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0), SHIFT_REPEAT(427),
+  [1283] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_parameters_repeat1, 2, 0, 0),
+  [1285] = {.entry = {.count = 1, .reusable = false}}, SHIFT(9),
+  [1287] = {.entry = {.count = 1, .reusable = true}}, SHIFT(257),
+  [1289] = {.entry = {.count = 1, .reusable = true}}, SHIFT(259),
+  [1291] = {.entry = {.count = 1, .reusable = true}}, SHIFT(397),
+  [1293] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 2, 0, 45),
+  [1295] = {.entry = {.count = 1, .reusable = true}}, SHIFT(531),
+  [1297] = {.entry = {.count = 1, .reusable = false}}, SHIFT(503),
+  [1299] = {.entry = {.count = 1, .reusable = false}}, SHIFT(438),
+  [1301] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0), SHIFT_REPEAT(566),
+  [1304] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_block_repeat3, 2, 0, 0),
+  [1306] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0), SHIFT_REPEAT(497),
+  [1309] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__names_repeat1, 2, 0, 0),
+  [1311] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0), SHIFT_REPEAT(411),
+  [1314] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tile_repeat1, 2, 0, 0),
+  [1316] = {.entry = {.count = 1, .reusable = true}}, SHIFT(92),
+  [1318] = {.entry = {.count = 1, .reusable = true}}, SHIFT(219),
+  [1320] = {.entry = {.count = 1, .reusable = true}}, SHIFT(524),
+  [1322] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0), SHIFT_REPEAT(204),
+  [1325] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 0),
+  [1327] = {.entry = {.count = 1, .reusable = true}}, SHIFT(96),
+  [1329] = {.entry = {.count = 1, .reusable = true}}, SHIFT(304),
+  [1331] = {.entry = {.count = 1, .reusable = true}}, SHIFT(572),
+  [1333] = {.entry = {.count = 2, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11), SHIFT_REPEAT(219),
+  [1336] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 11),
+  [1338] = {.entry = {.count = 1, .reusable = false}}, SHIFT(458),
+  [1340] = {.entry = {.count = 1, .reusable = false}}, SHIFT(457),
+  [1342] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 34),
+  [1344] = {.entry = {.count = 1, .reusable = true}}, SHIFT(90),
+  [1346] = {.entry = {.count = 1, .reusable = true}}, SHIFT(380),
+  [1348] = {.entry = {.count = 2, .reusable = false}}, REDUCE(aux_sym_module_header_repeat1, 2, 0, 0), SHIFT_REPEAT(16),
+  [1351] = {.entry = {.count = 1, .reusable = true}}, SHIFT(307),
+  [1353] = {.entry = {.count = 1, .reusable = true}}, SHIFT(428),
+  [1355] = {.entry = {.count = 1, .reusable = true}}, SHIFT(412),
+  [1357] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 6, 0, 21),
+  [1359] = {.entry = {.count = 1, .reusable = true}}, SHIFT(288),
+  [1361] = {.entry = {.count = 1, .reusable = true}}, SHIFT(441),
+  [1363] = {.entry = {.count = 1, .reusable = false}}, SHIFT(291),
+  [1365] = {.entry = {.count = 1, .reusable = true}}, SHIFT(514),
+  [1367] = {.entry = {.count = 1, .reusable = true}}, SHIFT(519),
+  [1369] = {.entry = {.count = 1, .reusable = true}}, SHIFT(243),
+  [1371] = {.entry = {.count = 1, .reusable = true}}, SHIFT(280),
+  [1373] = {.entry = {.count = 1, .reusable = true}}, SHIFT(262),
+  [1375] = {.entry = {.count = 1, .reusable = true}}, SHIFT(231),
+  [1377] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_instruction, 5, 0, 21),
+  [1379] = {.entry = {.count = 1, .reusable = false}}, SHIFT(8),
+  [1381] = {.entry = {.count = 1, .reusable = true}}, SHIFT(232),
+  [1383] = {.entry = {.count = 1, .reusable = false}}, SHIFT(422),
+  [1385] = {.entry = {.count = 1, .reusable = false}}, SHIFT(425),
+  [1387] = {.entry = {.count = 1, .reusable = false}}, SHIFT(553),
+  [1389] = {.entry = {.count = 1, .reusable = false}}, SHIFT(455),
+  [1391] = {.entry = {.count = 1, .reusable = true}}, SHIFT(427),
+  [1393] = {.entry = {.count = 1, .reusable = true}}, SHIFT(472),
+  [1395] = {.entry = {.count = 1, .reusable = true}}, SHIFT(561),
+  [1397] = {.entry = {.count = 1, .reusable = true}}, SHIFT(24),
+  [1399] = {.entry = {.count = 1, .reusable = true}}, SHIFT(466),
+  [1401] = {.entry = {.count = 1, .reusable = true}}, SHIFT(274),
+  [1403] = {.entry = {.count = 1, .reusable = true}}, SHIFT(426),
+  [1405] = {.entry = {.count = 1, .reusable = true}}, SHIFT(146),
+  [1407] = {.entry = {.count = 1, .reusable = true}}, SHIFT(276),
+  [1409] = {.entry = {.count = 1, .reusable = false}}, SHIFT(276),
+  [1411] = {.entry = {.count = 1, .reusable = true}}, SHIFT(429),
+  [1413] = {.entry = {.count = 1, .reusable = true}}, SHIFT(479),
+  [1415] = {.entry = {.count = 1, .reusable = true}}, SHIFT(482),
+  [1417] = {.entry = {.count = 1, .reusable = true}}, SHIFT(431),
+  [1419] = {.entry = {.count = 1, .reusable = true}}, SHIFT(432),
+  [1421] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_instruction, 7, 0, 34),
+  [1423] = {.entry = {.count = 1, .reusable = true}}, SHIFT(98),
+  [1425] = {.entry = {.count = 1, .reusable = true}}, SHIFT(75),
+  [1427] = {.entry = {.count = 1, .reusable = true}}, SHIFT(77),
+  [1429] = {.entry = {.count = 1, .reusable = false}}, SHIFT(77),
+  [1431] = {.entry = {.count = 1, .reusable = true}}, SHIFT(240),
+  [1433] = {.entry = {.count = 1, .reusable = true}}, SHIFT(241),
+  [1435] = {.entry = {.count = 1, .reusable = false}}, SHIFT(241),
+  [1437] = {.entry = {.count = 1, .reusable = true}}, SHIFT(308),
+  [1439] = {.entry = {.count = 1, .reusable = true}}, SHIFT(291),
+  [1441] = {.entry = {.count = 1, .reusable = true}}, SHIFT(530),
+  [1443] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 3, 0, 0),
+  [1445] = {.entry = {.count = 1, .reusable = true}}, SHIFT(141),
+  [1447] = {.entry = {.count = 1, .reusable = true}}, SHIFT(371),
+  [1449] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_attribute, 3, 0, 24),
+  [1451] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 3, 0, 56),
+  [1453] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_operands_repeat1, 2, 0, 54),
+  [1455] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1457] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 4, 0, 54),
+  [1459] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__attribute, 1, 0, 0),
+  [1461] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 4, 0, 0),
+  [1463] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_metadata_repeat1, 1, 0, 0),
+  [1465] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operand, 4, 0, 57),
+  [1467] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym_tuple_shape_repeat1, 2, 0, 5),
+  [1469] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata, 5, 0, 0),
+  [1471] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_metadata_field, 3, 0, 24),
+  [1473] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 2, 0, 0),
+  [1475] = {.entry = {.count = 1, .reusable = true}}, SHIFT(456),
+  [1477] = {.entry = {.count = 1, .reusable = true}}, SHIFT(494),
+  [1479] = {.entry = {.count = 1, .reusable = true}}, SHIFT(74),
+  [1481] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_dimension, 1, 0, 0),
+  [1483] = {.entry = {.count = 1, .reusable = true}}, SHIFT(275),
+  [1485] = {.entry = {.count = 1, .reusable = true}}, SHIFT(39),
+  [1487] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__literal, 2, 0, 0),
+  [1489] = {.entry = {.count = 1, .reusable = true}}, SHIFT(150),
+  [1491] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 1, 0, 3),
+  [1493] = {.entry = {.count = 1, .reusable = true}}, SHIFT(85),
+  [1495] = {.entry = {.count = 1, .reusable = true}}, SHIFT(337),
+  [1497] = {.entry = {.count = 1, .reusable = true}}, SHIFT(264),
+  [1499] = {.entry = {.count = 1, .reusable = true}}, SHIFT(170),
+  [1501] = {.entry = {.count = 1, .reusable = true}}, SHIFT(267),
+  [1503] = {.entry = {.count = 1, .reusable = true}}, SHIFT(62),
+  [1505] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 3, 0, 0),
+  [1507] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 4, 0, 0),
+  [1509] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1511] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 2, 0, 0),
+  [1513] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameter, 3, 0, 22),
+  [1515] = {.entry = {.count = 1, .reusable = true}}, SHIFT(421),
+  [1517] = {.entry = {.count = 1, .reusable = true}}, SHIFT(370),
+  [1519] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operand, 2, 0, 45),
+  [1521] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1523] = {.entry = {.count = 1, .reusable = false}}, REDUCE(sym__module_operands, 3, 0, 54),
+  [1525] = {.entry = {.count = 1, .reusable = true}}, SHIFT(272),
+  [1527] = {.entry = {.count = 1, .reusable = true}}, SHIFT(488),
+  [1529] = {.entry = {.count = 1, .reusable = true}}, SHIFT(70),
+  [1531] = {.entry = {.count = 1, .reusable = true}}, REDUCE(aux_sym__module_tuple_shape_repeat1, 2, 0, 5),
+  [1533] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_operands, 2, 0, 0),
+  [1535] = {.entry = {.count = 1, .reusable = true}}, SHIFT(515),
+  [1537] = {.entry = {.count = 1, .reusable = true}}, SHIFT(510),
+  [1539] = {.entry = {.count = 1, .reusable = true}}, SHIFT(521),
+  [1541] = {.entry = {.count = 1, .reusable = true}}, SHIFT(554),
+  [1543] = {.entry = {.count = 1, .reusable = true}}, SHIFT(523),
+  [1545] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym__calling_key, 1, 0, 0),
+  [1547] = {.entry = {.count = 1, .reusable = true}}, SHIFT(179),
+  [1549] = {.entry = {.count = 1, .reusable = true}}, SHIFT(555),
+  [1551] = {.entry = {.count = 1, .reusable = true}}, SHIFT(556),
+  [1553] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 3, 0, 0),
+  [1555] = {.entry = {.count = 1, .reusable = true}}, SHIFT(289),
+  [1557] = {.entry = {.count = 1, .reusable = true}}, SHIFT(230),
+  [1559] = {.entry = {.count = 1, .reusable = true}}, SHIFT(552),
+  [1561] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_source_file, 1, 0, 0),
+  [1563] = {.entry = {.count = 1, .reusable = true}}, SHIFT(541),
+  [1565] = {.entry = {.count = 1, .reusable = true}}, SHIFT(255),
+  [1567] = {.entry = {.count = 1, .reusable = true}}, SHIFT(224),
+  [1569] = {.entry = {.count = 1, .reusable = true}}, SHIFT(557),
+  [1571] = {.entry = {.count = 1, .reusable = true}}, SHIFT(558),
+  [1573] = {.entry = {.count = 1, .reusable = true}}, SHIFT(225),
+  [1575] = {.entry = {.count = 1, .reusable = true}}, SHIFT(448),
+  [1577] = {.entry = {.count = 1, .reusable = true}}, SHIFT(454),
+  [1579] = {.entry = {.count = 1, .reusable = true}}, SHIFT(326),
+  [1581] = {.entry = {.count = 1, .reusable = true}}, SHIFT(254),
+  [1583] = {.entry = {.count = 1, .reusable = true}}, SHIFT(245),
+  [1585] = {.entry = {.count = 1, .reusable = true}}, SHIFT(78),
+  [1587] = {.entry = {.count = 1, .reusable = true}}, SHIFT(314),
+  [1589] = {.entry = {.count = 1, .reusable = true}}, SHIFT(303),
+  [1591] = {.entry = {.count = 1, .reusable = true}}, SHIFT(271),
+  [1593] = {.entry = {.count = 1, .reusable = true}}, SHIFT(290),
+  [1595] = {.entry = {.count = 1, .reusable = true}}, SHIFT(544),
+  [1597] = {.entry = {.count = 1, .reusable = true}}, SHIFT(562),
+  [1599] = {.entry = {.count = 1, .reusable = true}}, SHIFT(226),
+  [1601] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 2, 0, 0),
+  [1603] = {.entry = {.count = 1, .reusable = true}}, SHIFT(233),
+  [1605] = {.entry = {.count = 1, .reusable = true}}, SHIFT(564),
+  [1607] = {.entry = {.count = 1, .reusable = true}}, SHIFT(41),
+  [1609] = {.entry = {.count = 1, .reusable = true}}, SHIFT(305),
+  [1611] = {.entry = {.count = 1, .reusable = true}}, SHIFT(238),
+  [1613] = {.entry = {.count = 1, .reusable = true}}, SHIFT(567),
+  [1615] = {.entry = {.count = 1, .reusable = true}}, SHIFT(565),
+  [1617] = {.entry = {.count = 1, .reusable = true}}, SHIFT(569),
+  [1619] = {.entry = {.count = 1, .reusable = true}}, SHIFT(185),
+  [1621] = {.entry = {.count = 1, .reusable = true}}, SHIFT(188),
+  [1623] = {.entry = {.count = 1, .reusable = true}}, SHIFT(189),
+  [1625] = {.entry = {.count = 1, .reusable = true}}, SHIFT(190),
+  [1627] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_parameters, 4, 0, 0),
+  [1629] = {.entry = {.count = 1, .reusable = true}}, SHIFT(402),
+  [1631] = {.entry = {.count = 1, .reusable = true}}, SHIFT(516),
+  [1633] = {.entry = {.count = 1, .reusable = true}}, SHIFT(526),
+  [1635] = {.entry = {.count = 1, .reusable = true}}, SHIFT(193),
+  [1637] = {.entry = {.count = 1, .reusable = true}}, SHIFT(198),
+  [1639] = {.entry = {.count = 1, .reusable = true}}, SHIFT(395),
+  [1641] = {.entry = {.count = 1, .reusable = true}}, SHIFT(199),
+  [1643] = {.entry = {.count = 1, .reusable = true}}, SHIFT(332),
+  [1645] = {.entry = {.count = 1, .reusable = true}}, SHIFT(220),
+  [1647] = {.entry = {.count = 1, .reusable = true}}, SHIFT(470),
+  [1649] = {.entry = {.count = 1, .reusable = true}}, SHIFT(200),
+  [1651] = {.entry = {.count = 1, .reusable = true}}, SHIFT(471),
+  [1653] = {.entry = {.count = 1, .reusable = true}}, SHIFT(256),
+  [1655] = {.entry = {.count = 1, .reusable = true}}, SHIFT(253),
+  [1657] = {.entry = {.count = 1, .reusable = true}}, SHIFT(483),
+  [1659] = {.entry = {.count = 1, .reusable = true}}, SHIFT(527),
+  [1661] = {.entry = {.count = 1, .reusable = false}}, SHIFT(125),
+  [1663] = {.entry = {.count = 1, .reusable = true}}, SHIFT(491),
+  [1665] = {.entry = {.count = 1, .reusable = true}}, SHIFT(467),
+  [1667] = {.entry = {.count = 1, .reusable = true}}, SHIFT(539),
+  [1669] = {.entry = {.count = 1, .reusable = true}}, SHIFT(298),
+  [1671] = {.entry = {.count = 1, .reusable = true}}, SHIFT(359),
+  [1673] = {.entry = {.count = 1, .reusable = true}}, SHIFT(301),
+  [1675] = {.entry = {.count = 1, .reusable = true}}, SHIFT(109),
+  [1677] = {.entry = {.count = 1, .reusable = true}}, SHIFT(110),
+  [1679] = {.entry = {.count = 1, .reusable = true}}, SHIFT(111),
+  [1681] = {.entry = {.count = 1, .reusable = true}}, SHIFT(436),
+  [1683] = {.entry = {.count = 1, .reusable = true}}, SHIFT(174),
+  [1685] = {.entry = {.count = 1, .reusable = true}}, SHIFT(99),
+  [1687] = {.entry = {.count = 1, .reusable = true}}, SHIFT(114),
+  [1689] = {.entry = {.count = 1, .reusable = true}}, SHIFT(135),
+  [1691] = {.entry = {.count = 1, .reusable = true}}, SHIFT(451),
+  [1693] = {.entry = {.count = 1, .reusable = true}}, SHIFT(116),
+  [1695] = {.entry = {.count = 1, .reusable = true}}, SHIFT(528),
+  [1697] = {.entry = {.count = 1, .reusable = true}}, SHIFT(117),
+  [1699] = {.entry = {.count = 1, .reusable = true}}, SHIFT(534),
+  [1701] = {.entry = {.count = 1, .reusable = true}}, SHIFT(535),
+  [1703] = {.entry = {.count = 1, .reusable = true}}, SHIFT(537),
+  [1705] = {.entry = {.count = 1, .reusable = true}},  ACCEPT_INPUT(),
+  [1707] = {.entry = {.count = 1, .reusable = true}}, SHIFT(149),
+  [1709] = {.entry = {.count = 1, .reusable = true}}, SHIFT(512),
+  [1711] = {.entry = {.count = 1, .reusable = true}}, SHIFT(517),
+  [1713] = {.entry = {.count = 1, .reusable = true}}, SHIFT(221),
+  [1715] = {.entry = {.count = 1, .reusable = true}}, SHIFT(287),
+  [1717] = {.entry = {.count = 1, .reusable = true}}, SHIFT(518),
+  [1719] = {.entry = {.count = 1, .reusable = true}}, SHIFT(79),
+  [1721] = {.entry = {.count = 1, .reusable = true}}, SHIFT(406),
+  [1723] = {.entry = {.count = 1, .reusable = true}}, SHIFT(228),
+  [1725] = {.entry = {.count = 1, .reusable = true}}, SHIFT(229),
+  [1727] = {.entry = {.count = 1, .reusable = true}}, SHIFT(82),
+  [1729] = {.entry = {.count = 1, .reusable = true}}, REDUCE(sym_comment, 1, 0, 0),
 };
 
 #ifdef __cplusplus
