@@ -168,7 +168,8 @@ def _expected(summaries: tuple[SetSummary, ...], query: Query) -> Iterator[tuple
                 and (not query.kinds or kind in query.kinds)
                 and (not query.allocation_kinds or int(entries.allocation_kind[row]) in query.allocation_kinds)
                 and (not query.is_at_peak or entries.is_at_peak[row])
-                and size >= (query.least_bytes or -1)
+                # Of what has no size that is known nothing is known to be as big.
+                and size >= (query.least_bytes if query.least_bytes is not None else -1)
             ):
                 yield next(rank for rank, fits in enumerate(ranks) if fits), -size, label
 

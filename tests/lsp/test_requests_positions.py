@@ -101,7 +101,7 @@ async def test_a_value_in_three_files(reader: Reader, tmp_path: Path) -> None:
         "definition": ["buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>"],
         "declaration": ["buffer-assignment:85: <247 ynn_füs🚀n.1 @0>"],
         "typeDefinition": ["buffer-assignment:70: allocation 29: size 1869824, page 0, preallocated-temp:"],
-        "implementation": ["live-range:39: ynn_füs🚀n.1"],
+        "implementation": ["module_0000.jit_train_step.cpu_after_optimizations:394: ynn_füs🚀n.1"],
         "references": [
             "buffer-assignment:85: <247 ynn_füs🚀n.1 @0>",
             "buffer-assignment-values:302: <247 ynn_füs🚀n.1 @0>",
@@ -155,7 +155,7 @@ async def test_an_alias_shows_bytes_of_another(reader: Reader) -> None:
     marked = "    6:copy-done.1\n        ^"
     found = await _places(reader, uri, marked)
     assert found["definition"] == ["buffer-assignment-values:50: <19 copy-start.1{0} @0>"]
-    assert found["implementation"] == ["live-range:9: copy-done.1"]
+    assert found["implementation"] == ["module_0000.jit_roundtrip.cl_1003875606.after_optimizations:65: copy-done.1"]
     hover = await reader.ask_at("hover", uri, marked)
     assert "- `copy-done.1` shows its bytes and has none of its own\n" in hover["contents"]["value"]
 
@@ -262,7 +262,7 @@ async def test_places_are_carried_over_edits(reader: Reader, loads: Loads, tmp_p
             "definition": ["buffer-assignment-values:281: <244 dot @0>"],
             "declaration": before["declaration"],
             "typeDefinition": before["typeDefinition"],
-            "implementation": ["live-range:40: dot"],
+            "implementation": ["module_0000.jit_train_step.cpu_after_optimizations:393: dot"],
             "references": [
                 "buffer-assignment:84: <244 dot @0>",
                 "buffer-assignment-values:281: <244 dot @0>",
@@ -333,7 +333,7 @@ async def test_a_file_that_is_gone_leaves_the_rest(reader: Reader, tmp_path: Pat
         "definition": ["buffer-assignment:84: <244 dot @0>"],
         "declaration": ["buffer-assignment:84: <244 dot @0>"],
         "typeDefinition": ["buffer-assignment:70: allocation 29: size 1869824, page 0, preallocated-temp:"],
-        "implementation": ["live-range:38: dot"],
+        "implementation": ["module_0000.jit_train_step.cpu_after_optimizations:393: dot"],
         "references": [
             "buffer-assignment:84: <244 dot @0>",
             "live-range:67: dot{}",

@@ -7,6 +7,7 @@ whatever is waited for next. Requests that have no answer in the end come out of
 
 import asyncio
 import json
+import signal
 import socket
 import struct
 import sys
@@ -304,6 +305,11 @@ class Editor:
             self._waiting[number].set_result(message)
 
 
+def _heed_signals() -> None:
+    """What a shell runs in the background does not heed an interrupt, nor does what that starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Process(Editor):
     """An editor that has started the server as a process."""
 
@@ -318,7 +324,7 @@ class Process(Editor):
     @classmethod
     async def start(cls, *arguments: str, **options: Any) -> "Process":
         """Starts the server."""
-        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, **options}
+        options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "preexec_fn": _heed_signals, **options}
         process = await asyncio.create_subprocess_exec(*COMMAND, *arguments, **options)
         return cls(process, process.stdout or asyncio.StreamReader(), process.stdin)
 

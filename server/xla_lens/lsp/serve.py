@@ -14,6 +14,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.methods import METHODS
 from xla_lens.lsp.server import XlaLensServer
+from xla_lens.lsp.threads import share_memory
 from xla_lens.lsp.transport import Transport
 
 SWITCH_SECONDS: Final = 0.001
@@ -43,6 +44,7 @@ def serve(address: tuple[str, int] | None) -> int:
     # What an answer is made of is no garbage yet when there is much of it, and to look for some among all that is known
     # of a dump takes longer than the answer.
     gc.set_threshold(50_000, 20, 20)
+    share_memory()
     # Each message passes between threads several times. Beside a load, each pass waits for this long.
     sys.setswitchinterval(SWITCH_SECONDS)
     if address is None:

@@ -204,13 +204,16 @@ _FIELDS: Final = {
 
 def _line_starts(document: Document) -> list[int]:
     """Where lines start, but for those that start within a string: an instruction may go on there."""
-    starts: Column = document.line_starts
-    data = document.data
-    if b"\\" in data:
-        data = data.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
-    quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == ord('"'))
-    if len(quotes) % 2 == 0:
-        # Of a broken file nobody knows which of them opens a string.
-        starts = starts[quotes.searchsorted(starts) % 2 == 0]
-    found: list[int] = starts.tolist()
+    data, starts = document.data, document.line_starts
+    is_within, count = np.zeros(len(starts), np.bool_), 0
+    for first in range(0, len(starts), _LOOK):
+        rows = starts[first : first + _LOOK]
+        text = data[rows[0] : starts[first + _LOOK] if first + _LOOK < len(starts) else len(data)]
+        if b"\\" in text:
+            text = text.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
+        quotes = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('"'))
+        is_within[first : first + _LOOK] = (quotes.searchsorted(rows - rows[0]) + count) % 2
+        count += len(quotes)
+    # Of a broken file nobody knows which of them opens a string.
+    found: list[int] = (starts[~is_within] if count % 2 == 0 else starts).tolist()
     return found
