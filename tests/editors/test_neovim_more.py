@@ -41,10 +41,15 @@ def test_symbols_of_the_workspace(neovim: Neovim, split: Dump) -> None:
     ]
 
 
-def test_the_step_is_the_implementation(neovim: Neovim, split: Dump) -> None:
+def test_the_line_of_the_module_is_the_implementation(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     neovim.keys("gri")
-    wait_for(neovim.here, lambda here: here == ("live-range.txt", "    35:dot", "dot"))
+    _, line, rest = wait_for(neovim.here, lambda here: here[1].startswith("  %dot = "))
+    assert line == f"  %{rest}"
+    # Back from the module to what the dump says of it.
+    assert neovim.lua("return vim.bo.filetype") == "hlo"
+    neovim.lua("vim.lsp.buf.type_definition() return true")
+    wait_for(neovim.here, lambda here: here[1].startswith(" value: <244 dot @0>"))
 
 
 def test_makers_call_and_readers_are_called(neovim: Neovim, split: Dump) -> None:

@@ -11,6 +11,7 @@ from samples import DUMPS, dump_files
 
 _KEYS = ["buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"]
 _PATTERNS = [f"*-{key}.txt" for key in _KEYS]
+_MODULES = ["*after_optimizations.txt", "*before_optimizations.txt"]
 
 
 def test_the_patterns_match_the_names_of_dumps() -> None:
@@ -22,13 +23,15 @@ def test_the_patterns_match_the_names_of_dumps() -> None:
 def test_helix() -> None:
     languages = tomllib.loads(readme_block("Helix", "toml"))
     assert languages["language-server"] == {"xla-lens": {"command": "xla-lens", "args": ["server"]}}
-    (language,) = languages["language"]
-    assert language == {
-        "name": "xla-dump",
-        "scope": "text.xla-dump",
-        "file-types": [{"glob": pattern} for pattern in _PATTERNS],
-        "language-servers": ["xla-lens"],
-    }
+    assert languages["language"] == [
+        {
+            "name": name,
+            "scope": scope,
+            "file-types": [{"glob": pattern} for pattern in patterns],
+            "language-servers": ["xla-lens"],
+        }
+        for name, scope, patterns in (("xla-dump", "text.xla-dump", _PATTERNS), ("hlo", "source.hlo", _MODULES))
+    ]
 
 
 def test_zed(home: Home, tmp_path: Path) -> None:
@@ -46,11 +49,11 @@ def test_zed(home: Home, tmp_path: Path) -> None:
     (name,) = re.findall(r"^struct (\w+);", source, re.MULTILINE)
     assert f"zed::register_extension!({name});" in source
     settings = json.loads(readme_block("Zed", "json"))
-    assert settings["file_types"] == {language["name"]: _PATTERNS}
+    assert settings["file_types"] == {language["name"]: _PATTERNS + _MODULES}
     assert settings["languages"].keys() == {language["name"]}
 
 
 def test_kate() -> None:
     extensions = re.search(r'extensions="([^"]*)"', readme_block("Kate", "xml"))
     assert extensions
-    assert extensions.group(1).split(";") == _PATTERNS
+    assert extensions.group(1).split(";") == _PATTERNS + _MODULES

@@ -16,7 +16,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import Command
-from xla_lens.lsp.requests import Wide, handler_for
+from xla_lens.lsp.requests import HANDLERS, Wide, handler_for
 from xla_lens.lsp.requests.content import page_uri
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.serve import create_server
@@ -167,12 +167,12 @@ class _Check:
     async def _ask(self, context: Context, method: str, params: Any) -> Any:
         """The answer to a request, if nothing is wrong with it."""
         self._outcome.requests[method] += 1
-        handler = handler_for(context, method)
+        handler = HANDLERS[method]
         try:
             if isinstance(handler, Wide):
                 result = await handler.answer(self._server, params)
             else:
-                result = handler.answer(context, params)
+                result = handler_for(context, method).answer(context, params)
             return self._checked(self._uri, method, result)
         except Exception as error:
             self._outcome.wrong.append(f"{_where(params)}{method}: {_reason(error)}")

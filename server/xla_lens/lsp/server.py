@@ -188,26 +188,22 @@ class XlaLensServer(LanguageServer):
         return self._in_parts(getattr(params, "partial_result_token", None), result)
 
     async def _answer(self, method: str, params: Any) -> Any:
-        from xla_lens.lsp.requests import HANDLERS, Quick, Slow, handler_for
+        from xla_lens.lsp.requests import HANDLERS, Slow, Wide, handler_for
         from xla_lens.lsp.requests.content import answer_in_page
 
-        handler = HANDLERS[method]
-        if isinstance(handler, Quick | Slow):
-            uri = _uri(params)
-            if uri.startswith(f"{PAGE_SCHEME}:"):
-                return await answer_in_page(self, method, uri, params)
-            context = await self.context(method, uri)
-            if context is None:
-                # What cannot be resolved any more is as it was.
-                return params if method.endswith("/resolve") else None
-            handler = handler_for(context, method)
-            if isinstance(handler, Slow):
-                result = await in_thread(handler.answer, context, params)
-            else:
-                result = handler.answer(context, params)
+        handler, uri = HANDLERS[method], _uri(params)
+        if isinstance(handler, Wide):
+            return await handler.answer(self, params)
+        if uri.startswith(f"{PAGE_SCHEME}:"):
+            result = await answer_in_page(self, method, uri, params)
+        elif (context := await self.context(method, uri)) is None:
+            result = None
+        elif isinstance(handler := handler_for(context, method), Slow):
+            result = await in_thread(handler.answer, context, params)
         else:
-            result = await handler.answer(self, params)
-        return result
+            result = handler.answer(context, params)
+        # What cannot be resolved any more is as it was.
+        return params if result is None and method.endswith("/resolve") else result
 
     async def context(self, method: str, uri: str) -> "Context | None":
         """What a request is answered from, None for a document that is not open or holds nothing of a dump."""

@@ -89,13 +89,8 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
 """Those about an HLO module, and what is not among them has no answer there."""
 
 
-def handler_for(context: Context, method: str) -> Handler:
+def handler_for(context: Context, method: str) -> Quick | Slow:
     """Who answers a request about a document."""
-    if context.module and context.member is context.module.member and not isinstance(HANDLERS[method], Wide):
-        return MODULE_HANDLERS.get(method, Quick(_unanswered))
-    return HANDLERS[method]
-
-
-def _unanswered(_context: Context, params: Any) -> Any:
-    """The answer to what there is nothing to say: what was to be resolved is as it was."""
-    return params if isinstance(params, lsp.CodeLens) else None
+    handlers = MODULE_HANDLERS if context.module and context.member is context.module.member else HANDLERS
+    handler = handlers.get(method)
+    return handler if isinstance(handler, Quick | Slow) else Quick(lambda _context, _params: None)
