@@ -15,7 +15,7 @@ from xla_lens.model.members import Member
 from xla_lens.model.places import Place
 from xla_lens.model.stack_frames import StackFrame, stack
 from xla_lens.syntax.columns import NONE, Table
-from xla_lens.syntax.hlo_module import HloColumns
+from xla_lens.syntax.hlo_module import HEADER, HloColumns
 from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, metadata_of, operands_of
 
 
@@ -115,7 +115,7 @@ class HloModule:
 
     def header(self) -> tuple[int, int]:
         """The word ``HloModule`` and the name behind it, both 0 where they are missing."""
-        match = _HEADER.search(self.data, 0, _HEAD)
+        match = HEADER.search(self.data, 0, _HEAD)
         return match.span() if match else (0, 0)
 
     def head(self, row: int) -> InstructionHead | None:
@@ -145,7 +145,6 @@ class HloModule:
 
 _DIGITS: Final = 10
 _HEAD: Final = 4096
-_HEADER: Final = re.compile(rb"^HloModule[ \t]+[^\s,]+", re.MULTILINE)
 _ELEMENT: Final = re.compile(rb"(.+)#([0-9]+)")
 
 

@@ -91,6 +91,9 @@ class HloColumns:
     stack_frames: StackFrames
 
 
+HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
+"""How a module begins."""
+
 _NAME: Final = rb"[^\s{}()\[\]\",=%]+"
 _INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + _NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
 _COMPUTATION: Final = re.compile(rb"(ENTRY[ \t]+)?%?(" + _NAME + rb")[ \t]*(?:\(.*)?\{[ \t]*(?=[\r\n]|\Z)")
