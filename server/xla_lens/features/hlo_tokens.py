@@ -5,21 +5,16 @@ that the instruction makes or shows is live at the peak of its memory space.
 """
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.hlo_mentions import CALLING
 from xla_lens.model.hlo_module import HloModule, operand_position
 from xla_lens.model.memory import live_at_peak
 from xla_lens.model.tokens import Token, TokenType
-from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.excerpt import Part
+from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo_words import module_words
 
 _LINES: Final = 256
@@ -36,84 +31,79 @@ def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limi
     row, last = document.row(start), document.row(end)
     while row <= last and len(found) < limit:
         first, lines_end = document.line_span(row)[0], document.line_span(min(row + _LINES - 1, last))[1]
-        words = _between(module, max(start, first), min(end, lines_end))
-        found += _with_values(analysis, module, list(islice(words, limit - len(found))))
+        words = _between(module, max(start, first), min(end, lines_end))[: limit - len(found)]
+        _tell_values(analysis, module, words)
+        found += words
         row += _LINES
     return found
 
 
-def _between(module: HloModule, start: int, end: int) -> Iterator[Token]:
-    """The words that touch some bytes, with an instruction for each name that means none of the computations."""
-    data, key = module.data, b""
-    for part in module_words(module.member.document, module.columns, start, end):
-        if part.kind == "key":
-            key = data[part.start : part.end]
-        elif part.kind in _DEFINITIONS:
+def _between(module: HloModule, start: int, end: int) -> list[Token]:
+    """The words that touch some bytes; all names of instructions are told as if they meant no value."""
+    data, key, found = module.data, b"", list[Token]()
+    for kind, word_start, word_end in module_words(module.member.document, module.columns, start, end):
+        token_type = _TYPES.get(kind) or _type_of_name(module, data[word_start:word_end], key)
+        if kind == "key":
+            key = data[word_start:word_end]
+        elif kind in _DEFINITIONS:
             key = b""
-        token_type = _TYPES.get(part.kind) or _type_of_name(module, part, key)
-        if token_type is None or part.end <= start or end <= part.start:
+        if token_type is None:
             continue
-        is_definition = part.kind in _DEFINITIONS
-        if part.kind not in _OVER_LINES or (data.find(b"\n", *part[1:]) < 0 and data.find(b"\r", *part[1:]) < 0):
-            yield Token(part.start, part.end, token_type, is_definition)
-            continue
-        for piece in _PIECE.finditer(data, part.start, part.end):
-            if start < piece.end() and piece.start() < end:
-                yield Token(piece.start(), piece.end(), token_type)
+        if kind in _OVER_LINES and _has_line_end(data, word_start, word_end):
+            pieces = [piece.span() for piece in _PIECE.finditer(data, word_start, word_end)]
+            found += [Token(piece_start, piece_end, token_type) for piece_start, piece_end in pieces]
+        else:
+            found.append(Token(word_start, word_end, token_type, kind in _DEFINITIONS))
+    return [token for token in found if start < token.end and token.start < end]
 
 
-def _type_of_name(module: HloModule, part: Part, key: bytes) -> TokenType | None:
+def _has_line_end(data: bytes, start: int, end: int) -> bool:
+    return data.find(b"\n", start, end) >= 0 or data.find(b"\r", start, end) >= 0
+
+
+def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | None:
     """What a name is that stands below some key, None for a word that is no name."""
-    name = module.data[part.start : part.end]
     bare = name.removeprefix(b"%")
     is_computation = bare in module.computation_rows
     if is_computation and key in CALLING:
         return TokenType.COMPUTATION
-    if name != bare or operand_position(bare)[0] in module.instruction_rows:
+    if bare is not name or bare in module.instruction_rows or operand_position(bare)[0] in module.instruction_rows:
         return TokenType.INSTRUCTION
     return TokenType.COMPUTATION if is_computation else None
 
 
-def _with_values(analysis: Analysis, module: HloModule, found: list[Token]) -> Iterator[Token]:
-    """Words as they are, but that names of instructions are told by their values."""
+def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> None:
+    """Tells of the names of instructions among some words whether they mean values, and which are live at the peak."""
     dump, data = analysis.dump, module.data
-    names = [token for token in found if token.type is TokenType.INSTRUCTION]
-    positions = [operand_position(data[name.start : name.end].removeprefix(b"%")) for name in names]
-    numbers = np.array([dump.name_number(name) for name, _ in positions], np.int64)
-    indices = np.array([dump.index_number(index) if index else NONE for _, index in positions], np.int64)
-    numbers[(indices == NONE) & np.array([bool(index) for _, index in positions], np.bool_)] = NONE
-    has_value, is_live = (iter(mask.tolist()) for mask in _values(analysis, dump, numbers, indices))
-    for token in found:
-        if token.type is not TokenType.INSTRUCTION:
-            yield token
-            continue
-        token_type = TokenType.VALUE if next(has_value) else TokenType.INSTRUCTION
-        yield Token(token.start, token.end, token_type, token.is_definition, next(is_live))
-
-
-def _values(
-    analysis: Analysis, dump: DumpSet, names: Column, indices: Column
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For each name whether it has values, and whether any of them, or that at its index, is live at the peak."""
+    rows = [row for row, token in enumerate(found) if token.type is TokenType.INSTRUCTION]
+    positions = [operand_position(data[found[row].start : found[row].end].removeprefix(b"%")) for row in rows]
+    name = np.array([dump.name_number(name) for name, _ in positions], np.int64)
+    index = np.array([dump.index_number(index) if index else _WHOLE for _, index in positions], np.int64)
+    # The values of a name are side by side, in the order of their indices.
     keys, values = dump.position_map
-    is_element, width = indices != NONE, len(dump.indices)
-    first = keys.searchsorted(names * width + np.where(is_element, indices, 0))
-    last = keys.searchsorted(np.where(is_element, names * width + indices + 1, (names + 1) * width))
-    count = np.where(names != NONE, last - first, 0)
-    rows = np.repeat(first - count.cumsum() + count, count) + np.arange(count.sum())
-    is_live = live_at_peak(dump, analysis.memory, values[rows])
-    live_counts = np.bincount(np.repeat(np.arange(len(names)), count), is_live, len(names))
-    return count > 0, live_counts > 0
+    is_whole, width = index == _WHOLE, len(dump.indices)
+    first = keys.searchsorted(name * width + np.where(is_whole, 0, index))
+    last = keys.searchsorted(name * width + np.where(is_whole, width, index + 1))
+    count = np.where((name != NONE) & (index != NONE), last - first, 0)
+    of_name = np.repeat(np.arange(len(rows)), count)
+    shown = values[(first - count.cumsum() + count)[of_name] + np.arange(len(of_name))]
+    is_live = np.bincount(of_name, live_at_peak(dump, analysis.memory, shown), len(rows)) > 0
+    for row, has_value, live in zip(rows, (count > 0).tolist(), is_live.tolist(), strict=True):
+        if has_value:
+            found[row] = Token(found[row].start, found[row].end, TokenType.VALUE, found[row].is_definition, live)
 
 
-_DEFINITIONS: Final = frozenset(("definition", "computation"))
+_WHOLE: Final = -2
+"""Instead of the number of an index: all that an instruction gives is meant."""
+
+_DEFINITIONS: Final = frozenset(("instruction", "computation"))
 _OVER_LINES: Final = frozenset(("string", "shape", "comment"))
 _TYPES: Final = {
     "keyword": TokenType.KEYWORD,
     "module": TokenType.SECTION,
     "table": TokenType.SECTION,
     "computation": TokenType.COMPUTATION,
-    "definition": TokenType.INSTRUCTION,
+    "instruction": TokenType.INSTRUCTION,
     "shape": TokenType.SHAPE,
     "opcode": TokenType.OPCODE,
     "key": TokenType.PROPERTY,
@@ -121,4 +111,4 @@ _TYPES: Final = {
     "number": TokenType.NUMBER,
     "comment": TokenType.COMMENT,
 }
-"""By the kind of a part what it is; what is missing may be a name."""
+"""By the kind of a word what it is; what is missing may be a name."""
