@@ -5,6 +5,7 @@ that the instruction makes or shows is live at the peak of its memory space.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -74,9 +75,20 @@ def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | Non
 
 def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> None:
     """Tells of the names of instructions among some words whether they mean values, and which are live at the peak."""
-    dump, data = analysis.dump, module.data
+    data = module.data
     rows = [row for row, token in enumerate(found) if token.type is TokenType.INSTRUCTION]
-    positions = [operand_position(data[found[row].start : found[row].end].removeprefix(b"%")) for row in rows]
+    names = [data[found[row].start : found[row].end] for row in rows]
+    is_live = _live(analysis, list(dict.fromkeys(names)))
+    for row, name in zip(rows, names, strict=True):
+        if name in is_live:
+            start, end, _, is_definition, _ = found[row]
+            found[row] = Token(start, end, TokenType.VALUE, is_definition, is_live[name])
+
+
+def _live(analysis: Analysis, names: list[bytes]) -> Mapping[bytes, bool]:
+    """For each name that means values whether any of them is live at the peak."""
+    dump = analysis.dump
+    positions = [operand_position(name.removeprefix(b"%")) for name in names]
     name = np.array([dump.name_number(name) for name, _ in positions], np.int64)
     index = np.array([dump.index_number(index) if index else _WHOLE for _, index in positions], np.int64)
     # The values of a name are side by side, in the order of their indices.
@@ -85,12 +97,10 @@ def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> N
     first = keys.searchsorted(name * width + np.where(is_whole, 0, index))
     last = keys.searchsorted(name * width + np.where(is_whole, width, index + 1))
     count = np.where((name != NONE) & (index != NONE), last - first, 0)
-    of_name = np.repeat(np.arange(len(rows)), count)
+    of_name = np.repeat(np.arange(len(names)), count)
     shown = values[(first - count.cumsum() + count)[of_name] + np.arange(len(of_name))]
-    is_live = np.bincount(of_name, live_at_peak(dump, analysis.memory, shown), len(rows)) > 0
-    for row, has_value, live in zip(rows, (count > 0).tolist(), is_live.tolist(), strict=True):
-        if has_value:
-            found[row] = Token(found[row].start, found[row].end, TokenType.VALUE, found[row].is_definition, live)
+    is_live = np.bincount(of_name, live_at_peak(dump, analysis.memory, shown), len(names)) > 0
+    return {names[number]: bool(is_live[number]) for number in np.flatnonzero(count).tolist()}
 
 
 _WHOLE: Final = -2

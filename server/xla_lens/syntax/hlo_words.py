@@ -17,9 +17,10 @@ Word: TypeAlias = tuple[str, int, int]
 """What a word is, and its bytes in the file."""
 
 _NAME: Final = rb"[^\s{}()\[\]\",=%]+"
+_STRING: Final = rb'"(?:[^"\\]|\\.)*+"'
 _WORD: Final = re.compile(
-    rb'(?P<string>"(?:[^"\\]|\\.)*+")'
-    rb"|(?P<comment>/\*[^*]*+\*/)"
+    # Those within the JSON of a backend's configuration are passed over.
+    rb"(?<=[= ])(?P<string>" + _STRING + rb")|" + _STRING + rb"|(?P<comment>/\*[^*]*+\*/)"
     rb"|(?P<name>%" + _NAME + rb")"
     rb"|(?P<shape>[a-z][a-z0-9]*+\[[0-9,<=?]*+\](?:\{[^{}]*+\})?)"
     rb"|(?P<key>[A-Za-z_][A-Za-z0-9_.-]*+)(?==)"
@@ -91,7 +92,8 @@ def _words(data: bytes, start: int, end: int, first: int) -> list[Word]:
         word_start, word_end = match.span()
         if word_start >= first + LOOKED_AT:
             break
-        found.append((match.lastgroup or "", word_start, word_end))
+        if match.lastgroup:
+            found.append((match.lastgroup, word_start, word_end))
     return found
 
 
