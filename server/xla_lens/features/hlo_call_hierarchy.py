@@ -25,7 +25,8 @@ from xla_lens.model.places import Place
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.instruction_scan import operand_places, operands_end, operands_of
 
-_SEEN_THROUGH: Final = frozenset((b"get-tuple-element", b"bitcast"))
+VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
+"""What only shows what it reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _named(module: HloModule, operand: bytes) -> int:
 def _seen_through(module: HloModule, row: int) -> int:
     """What an instruction gives a part or a view of, NONE if it makes something of its own."""
     head = module.head(row) if row != NONE else None
-    if head is None or head.opcode not in _SEEN_THROUGH:
+    if head is None or head.opcode not in VIEWS:
         return NONE
     operands = operands_of(module.data, head, *module.span(row))
     return _named(module, operands[0]) if operands else NONE

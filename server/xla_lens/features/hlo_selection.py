@@ -20,7 +20,7 @@ def _around(module: HloModule, offset: int) -> Iterator[tuple[int, int]]:
     document, instruction = module.member.document, module.instruction_at(offset)
     start, end = module.span(instruction) if instruction != NONE else document.line_span(document.row(offset))
     yield start, end
-    spans = enclosing(module.data[start:end], offset - start)
+    spans = enclosing(module.data[start:end], min(offset, end) - start)
     yield from ((start + span_start, start + span_end) for span_start, span_end in spans)
     computation, tables = module.computation_at(offset), module.columns.tables
     if computation != NONE:

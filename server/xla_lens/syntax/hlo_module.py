@@ -196,7 +196,7 @@ class _Reader:
         if self._open:
             start, name_start, name_end, first, is_entry = self._open
             count = self._instructions.count - first
-            self._computations.add(start, end, name_start, name_end, first, count, is_entry)
+            self._computations.add(start, self._trimmed(end), name_start, name_end, first, count, is_entry)
             self._open = None
 
     def _read_row(self, table: bytes, start: int) -> None:

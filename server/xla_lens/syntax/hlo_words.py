@@ -52,8 +52,8 @@ def module_words(document: Document, columns: HloColumns, start: int, end: int) 
         found.append(("table", first, header_end))
         for row in range(document.row(max(start, header_end)), document.row(min(end, last)) + 1):
             found += _table_row(data, *document.line_span(row))
-    header = HEADER.search(data, start, min(end, LOOKED_AT))
-    if header and header.start() < min(columns.computations.start[:1], default=len(data)):
+    header = HEADER.search(data, 0, LOOKED_AT)
+    if header and start <= header.start() < min([end, *columns.computations.start[:1].tolist()]):
         found += (("keyword", *header.span(1)), ("module", *header.span(2)))
         found += _words(data, header.end(), document.line_span(document.row(header.start()))[1], header.start())
     return sorted(found, key=lambda word: word[1])
