@@ -74,6 +74,9 @@ def _word(data: bytes, offset: int) -> tuple[int, int] | None:
     start = offset
     while start > 0 and offset - start < _LONGEST_NAME and _NO_NAME.match(data, start - 1):
         start -= 1
+    if (comment := data.rfind(b"*/", start, offset)) >= 0:
+        # An operand without a sign stands right behind.
+        start = comment + len(b"*/")
     if data[start - 1 : start] == b"%":
         start -= 1
     match = _NAME.match(data, start, start + 2 * _LONGEST_NAME)

@@ -59,7 +59,7 @@ def _rows(column: Column, order: Column, row: int) -> Column:
 
 _NAME: Final = rb"[^\s{}()\[\]\",=%]+"
 _SIGNED: Final = re.compile(rb"%(" + _NAME + rb")")
-_BARE: Final = re.compile(rb"(?<![^\s{(,=%])([A-Za-z_][^\s{}()\[\]\",=%]*+)(?=[\s,)}]|\Z)")
+_BARE: Final = re.compile(rb"(?<![^\s{(,=%/])([A-Za-z_][^\s{}()\[\]\",=%]*+)(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
 _CHUNK: Final = 1 << 18
 """Bytes that are looked at in one go: others wait for so long."""
