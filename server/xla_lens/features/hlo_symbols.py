@@ -6,6 +6,7 @@ order of the text, and where some are left out it is said.
 """
 
 from collections.abc import Iterator
+from itertools import repeat
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.outline import Counted, Symbol, SymbolKind
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.instruction_scan import instruction_head
 
 
 def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
@@ -29,7 +31,8 @@ def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
     left = limit
     for row in order:
         is_entry = bool(table.is_entry[row])
-        children[row] = tuple(_instructions(module, row, sizes, limit if is_entry else left))
+        most = limit if is_entry else left
+        children[row] = tuple(_instructions(module, row, sizes, most)) if most else ()
         left -= 0 if is_entry else len(children[row])
     computations = tuple(
         _computation(module, row, children[row])
@@ -55,10 +58,10 @@ def _made_bytes(dump: DumpSet, module: HloModule) -> Column:
     found = np.full(len(module.columns.instructions), NONE)
     sizes = np.zeros(len(dump.names), np.int64)
     np.add.at(sizes, names[values], dump.values.size_bytes[values])
-    for name in np.unique(names[values]).tolist():
-        row = module.instruction(dump.names[name])
-        if row != NONE:
-            found[row] = sizes[name]
+    made = np.unique(names[values])
+    rows = map(module.instruction_rows.get, map(dump.names.__getitem__, made.tolist()), repeat(NONE))
+    row = np.fromiter(rows, np.int64, len(made))
+    found[row[row != NONE]] = sizes[made[row != NONE]]
     return found
 
 
@@ -78,12 +81,14 @@ def _instructions(module: HloModule, computation: int, sizes: Column, limit: int
     """The instructions of a computation whose values are the biggest, in the order of the text."""
     rows = module.instructions_of(computation)
     biggest = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
-    for row in biggest.tolist():
-        (start, end), name, head = module.span(row), module.place(row), module.head(row)
+    table, data = module.columns.instructions, module.data
+    columns = (table.start, table.end, table.name_start, table.name_end, sizes)
+    for start, end, name_start, name_end, size in zip(*(column[biggest].tolist() for column in columns), strict=True):
+        head = instruction_head(data, start, end)
         yield Symbol(
-            module.name(row).decode("utf-8", "replace"),
+            data[name_start:name_end].decode("utf-8", "replace"),
             SymbolKind.INSTRUCTION,
-            *(start, end, name.start, name.end),
-            size_bytes=int(sizes[row]) if sizes[row] != NONE else None,
+            *(start, end, name_start, name_end),
+            size_bytes=size if size != NONE else None,
             opcode=head.opcode.decode() if head else None,
         )
