@@ -17,7 +17,9 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.hlo_module import read_module
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document
@@ -42,6 +44,12 @@ TPU = next(DUMPS.glob("tpu-v5e2x2-*/host_offload/module_0000*-buffer-assignment.
 
 GLUED = next(DUMPS.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
 """One file from 2024, in which the header of a value stands behind the instruction of the one before."""
+
+WHILE = next(DUMPS.glob("cpu-jaxlib0.12.0.1/nested_tuples/module_0010*-buffer-assignment.txt"))
+"""Three files, with a module whose instructions call computations."""
+
+BARE = next(DUMPS.glob("cpu-jaxlib0.4.30/zero_size/module_0001*-buffer-assignment.txt"))
+"""One file, with a module whose names have no sign."""
 
 PALLAS = next(DUMPS.glob("tpu-v5e2x2-*/pallas_flash/*-buffer-assignment.txt"))
 """Three files with an instruction over several lines."""
@@ -91,6 +99,34 @@ def module_of(path: Path) -> HloModule:
     loaded = load_module(find_set(path), {}, None, never)
     assert loaded, f"{path}: no HLO module"
     return loaded.module
+
+
+def modules() -> list[Path]:
+    """The HLO modules that the tests bring along."""
+    return sorted(DUMPS.rglob("*_optimizations.txt"))
+
+
+def module_of_text(text: bytes) -> HloModule:
+    """The HLO module of a text."""
+    file = Member(MemberKind.HLO, str(Path("test.txt").absolute()), Document(text), FileColumns.of((), (), {}))
+    return HloModule(file, read_module(file.document, never))
+
+
+def odd_modules() -> Iterator[bytes]:
+    """HLO modules as they may come, too: with lines elsewhere, cut, with other line ends, two in one, empty."""
+    yield from (b"", b"\n", b"ENTRY a {\n  ROOT b = f32[] c(b)", b"StackFrames\n", b"}\n%a {\n}\n")
+    chance = random.Random(0)
+    for path in modules()[::3]:
+        text = path.read_bytes()
+        yield from (text.replace(b"\n", b"\r\n"), text.replace(b"\n", b"\r"), text + text, text.replace(b'"', b"", 1))
+        yield from (text[: chance.randrange(len(text))] for _ in range(3))
+        for _ in range(6):
+            lines = text.splitlines(keepends=True)
+            for _ in range(chance.randrange(1, 9)):
+                place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+                lines[other:other] = lines[place : place + chance.randrange(1, 9)]
+                del lines[place + 1 : place + chance.randrange(9)]
+            yield b"".join(lines)
 
 
 def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:

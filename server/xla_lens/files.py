@@ -182,7 +182,9 @@ def load_module(
     if known and before and before.label == str(path) and before.document.data == document.data:
         return LoadedModule(known.module, stamp)
     member = Member(MemberKind.HLO, str(path), document, FileColumns.of((), (), {}))
-    return LoadedModule(HloModule(member, read_module(document, is_cancelled)), stamp)
+    module = HloModule(member, read_module(document, is_cancelled))
+    module.prepare()
+    return LoadedModule(module, stamp)
 
 
 def _read(

@@ -85,6 +85,11 @@ def test_a_computation() -> None:
     assert len(hlo_references(dump, module, mention, 9)) == 2
 
 
+def test_a_name_behind_a_comment() -> None:
+    mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
+    assert shown(hlo_definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
+
+
 def test_names_without_a_sign() -> None:
     module = module_of(SHORT)
     rows = range(len(module.columns.instructions))

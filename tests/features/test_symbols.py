@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, analysis_of, assignments
-from xla_lens.features.symbols import Symbol, document_symbols
+from xla_lens.features.symbols import document_symbols
+from xla_lens.model.outline import Symbol
 
 
 def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:

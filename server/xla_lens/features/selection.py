@@ -6,20 +6,14 @@ from xla_lens.model.blocks import blocks
 from xla_lens.model.members import Member
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import parts_at
-from xla_lens.syntax.nesting import enclosing
+from xla_lens.syntax.nesting import enclosing, nested
 
 
 def selection(member: Member, offset: int, limit: int) -> list[tuple[int, int]]:
     """The spans around a byte of a file, from the smallest on, at most `limit`. Each lies within the next; the last is
     the whole file. A place right behind a word counts as the word.
     """
-    whole = (0, len(member.document.data))
-    spans = [span for span in _around(member, offset) if span[0] <= offset <= span[1] and span[0] < span[1]]
-    chain: list[tuple[int, int]] = []
-    for start, end in (*sorted(spans, key=lambda span: span[1] - span[0]), whole):
-        if not chain or (start <= chain[-1][0] and chain[-1][1] <= end and (start, end) != chain[-1]):
-            chain.append((start, end))
-    return [*chain[: limit - 1], *chain[-1:]] if len(chain) > limit else chain
+    return nested(_around(member, offset), offset, len(member.document.data), limit)
 
 
 def _around(member: Member, offset: int) -> Iterator[tuple[int, int]]:

@@ -5,54 +5,15 @@ left out says so.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import Enum, auto
 
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.lookup import biggest
 from xla_lens.model.members import Member
+from xla_lens.model.outline import Counted, Symbol, SymbolKind
 from xla_lens.model.places import used_value_block
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
-
-
-class SymbolKind(Enum):
-    """What an entry of an outline is."""
-
-    SECTION = auto()
-    ALLOCATION = auto()
-    VALUE = auto()
-
-
-class Counted(Enum):
-    """What is below an entry of an outline."""
-
-    PART = auto()
-    ALLOCATION = auto()
-    VALUE = auto()
-    INSTRUCTION = auto()
-    LIVE_RANGE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """An entry of an outline, from byte `start` to `end`; `name_start` to `name_end` is the part to select. `count`
-    tells how many things of the sort `counted` are below, of which `children` may be some only, or none at all.
-    `size_bytes` and `allocation_kind` are None where they do not apply.
-    """
-
-    name: str
-    kind: SymbolKind
-    start: int
-    end: int
-    name_start: int
-    name_end: int
-    size_bytes: int | None = None
-    allocation_kind: Kind | None = None
-    count: int = 0
-    counted: Counted = Counted.VALUE
-    children: "tuple[Symbol, ...]" = ()
 
 
 def document_symbols(dump: DumpSet, member: Member, limit: int) -> list[Symbol]:

@@ -6,8 +6,7 @@ live at the peak of its memory space.
 
 import re
 from collections.abc import Iterator
-from enum import IntEnum, auto
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -15,50 +14,9 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.members import Member
 from xla_lens.model.memory import live_at_peak
 from xla_lens.model.named_values import named_values
+from xla_lens.model.tokens import Token, TokenType
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, leaves
-
-
-class TokenType(IntEnum):
-    """What a word is."""
-
-    SECTION = auto()
-    """The header of a part of the dump."""
-    KEYWORD = auto()
-    """A word that says what follows in the line or below: ``allocation``, ``uses:``."""
-    PROPERTY = auto()
-    """The name of a number or of another attribute: ``size``, ``op_name``."""
-    ALLOCATION = auto()
-    """The index of an allocation."""
-    VALUE = auto()
-    """A name that means a value, with the index that is attached to it."""
-    INSTRUCTION = auto()
-    """A name that means no value."""
-    STEP = auto()
-    NUMBER = auto()
-    """An id, a size, an offset, an index standing alone."""
-    SHAPE = auto()
-    OPCODE = auto()
-    KIND = auto()
-    """What an allocation is for; that a value is a phi."""
-    STRING = auto()
-    """Any text: the frames of the stack trace, strings of an instruction, the name of a file."""
-    COMMENT = auto()
-    """What is not for programs: the headers of a report's columns."""
-
-
-class Token(NamedTuple):
-    """A word, from byte `start` to `end`. `is_definition` tells that the value, allocation or instruction is defined
-    there; `is_live_at_peak` that the value is live at the peak of its memory space.
-    """
-
-    # A screen has thousands: a dataclass takes more than twice as long to make.
-
-    start: int
-    end: int
-    type: TokenType
-    is_definition: bool = False
-    is_live_at_peak: bool = False
 
 
 def tokens(analysis: Analysis, member: Member, start: int, end: int, limit: int) -> list[Token]:

@@ -9,7 +9,6 @@ import numpy as np
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import Hint
-from xla_lens.features.symbols import Symbol, SymbolKind
 from xla_lens.files import explanation_path
 from xla_lens.lsp.client import Client
 from xla_lens.lsp.plain import Json, Plain
@@ -17,6 +16,7 @@ from xla_lens.lsp.session import OpenDocument
 from xla_lens.lsp.sync import uri_of
 from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member
+from xla_lens.model.outline import Symbol, SymbolKind
 from xla_lens.model.places import Place
 from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
@@ -35,6 +35,9 @@ _SYMBOL_KINDS: Final = {
     SymbolKind.SECTION: lsp.SymbolKind.Namespace.value,
     SymbolKind.ALLOCATION: lsp.SymbolKind.Array.value,
     SymbolKind.VALUE: lsp.SymbolKind.Variable.value,
+    SymbolKind.ENTRY: lsp.SymbolKind.Function.value,
+    SymbolKind.COMPUTATION: lsp.SymbolKind.Function.value,
+    SymbolKind.INSTRUCTION: lsp.SymbolKind.Variable.value,
 }
 
 

@@ -74,6 +74,9 @@ def _word(data: bytes, offset: int) -> tuple[int, int] | None:
     start = offset
     while start > 0 and offset - start < _LONGEST_NAME and _NO_NAME.match(data, start - 1):
         start -= 1
+    if (comment := data.rfind(b"*/", start, offset)) >= 0:
+        # An operand without a sign stands right behind.
+        start = comment + len(b"*/")
     if data[start - 1 : start] == b"%":
         start -= 1
     match = _NAME.match(data, start, start + 2 * _LONGEST_NAME)
@@ -92,10 +95,11 @@ def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | No
         return HloMention(HloInstruction(row), start, end, is_definition=True)
     if not _is_reference(module, row, start, end):
         return None
-    key = _CALLED.search(data, max(own.end, start - _LONGEST_NAME), start)
     computation = module.computation_rows.get(name, NONE)
-    if computation != NONE and (key and key[1] in CALLING):
-        return HloMention(HloComputation(computation), start, end, is_definition=False)
+    if computation != NONE:
+        key = _CALLED.search(data, max(own.end, start - _LONGEST_NAME), start)
+        if key and key[1] in CALLING:
+            return HloMention(HloComputation(computation), start, end, is_definition=False)
     operand, index = operand_position(name)
     instruction = module.instruction(operand if module.instruction(name) == NONE else name)
     if instruction != NONE:
@@ -118,19 +122,26 @@ def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
     """Where a module mentions an instruction, or any element of it, or a computation, but for its definition, in the
     order of the text. Instructions are read within their computation only.
     """
+    references = module.references
     match target:
         case HloInstruction(row):
-            name = module.name(row)
             first, last = module.computation_span(int(module.columns.instructions.computation[row]))
+            starts = references.of_instruction(row)
+            starts = starts[(first <= starts) & (starts <= last)]
         case HloComputation(row):
-            name, first, last = module.computation_name(row), 0, len(module.data)
-    place = module.data.find(name, first, last)
-    while place >= 0:
-        word = _word(module.data, place)
-        found = _named(module, module.instruction_at(place), *word) if word and place - word[0] <= 1 else None
-        if found and not found.is_definition and type(found.target) is type(target) and found.target.row == row:
-            yield found
-        place = module.data.find(name, place + len(name), last)
+            starts = references.of_computation(row)
+    for start in map(int, starts):
+        use = reference_at(module, start)
+        if use and type(use.target) is type(target) and use.target.row == row:
+            yield use
+
+
+def reference_at(module: HloModule, start: int) -> HloMention | None:
+    """What is mentioned by the name that starts at a byte, behind its sign, and is no definition."""
+    word = _NAME.match(module.data, start)
+    is_signed = module.data[start - 1 : start] == b"%"
+    found = _named(module, module.instruction_at(start), start - is_signed, word.end()) if word else None
+    return found if found and not found.is_definition else None
 
 
 # ---------------------------------------------------------------- in the dump

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from xla_lens.model.hlo_references import HloReferences, read_references
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place
 from xla_lens.model.stack_frames import StackFrame, stack
 from xla_lens.syntax.columns import NONE, Table
-from xla_lens.syntax.hlo_module import HloColumns
+from xla_lens.syntax.hlo_module import HEADER, HloColumns
 from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, metadata_of, operands_of
 
 
@@ -30,7 +31,16 @@ class HloModule:
         """The text."""
         return self.member.document.data
 
+    def prepare(self) -> None:
+        """Derives all tables, so that whoever asks first does not have to wait for them."""
+        self.references.prepare()
+
     # ------------------------------------------------------------ names
+
+    @cached_property
+    def references(self) -> HloReferences:
+        """Where instructions and computations are named."""
+        return read_references(self.data, self.columns, self.instruction_rows, self.computation_rows)
 
     @cached_property
     def instruction_rows(self) -> Mapping[bytes, int]:
@@ -103,6 +113,11 @@ class HloModule:
         table = self.columns.instructions
         return int(table.start[row]), int(table.end[row])
 
+    def header(self) -> tuple[int, int]:
+        """The word ``HloModule`` and the name behind it, both 0 where they are missing."""
+        match = HEADER.search(self.data, 0, _HEAD)
+        return match.span() if match else (0, 0)
+
     def head(self, row: int) -> InstructionHead | None:
         """The shape and the opcode of an instruction, None where they cannot be read."""
         return instruction_head(self.data, *self.span(row))
@@ -129,6 +144,7 @@ class HloModule:
 
 
 _DIGITS: Final = 10
+_HEAD: Final = 4096
 _ELEMENT: Final = re.compile(rb"(.+)#([0-9]+)")
 
 

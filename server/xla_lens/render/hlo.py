@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from xla_lens.features.hlo_call_hierarchy import HloItem
 from xla_lens.features.hlo_hover import ElementFacts, HloComputationFacts, HloInstructionFacts
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import counted, human, shortened
@@ -21,6 +22,16 @@ def hlo_hover_markdown(facts: HloInstructionFacts | HloComputationFacts, value: 
             return value if value and not facts.elements else "\n".join(_instruction(facts, value))
         case HloComputationFacts():
             return "\n".join(_computation(facts))
+
+
+def hlo_item_detail(item: HloItem) -> str:
+    """What is told of an item besides its name: ``entry · 12 instructions``, ``fusion · 4.0 KiB · in main``."""
+    if item.instruction_count is not None:
+        return ("entry · " if item.is_entry else "") + counted(item.instruction_count, "instruction")
+    parts = [item.opcode or "?"]
+    if item.size_bytes is not None:
+        parts.append(human(item.size_bytes))
+    return " · ".join((*parts, f"in {item.computation.decode('utf-8', 'replace')}"))
 
 
 def _instruction(facts: HloInstructionFacts, value: str | None) -> Iterator[str]:

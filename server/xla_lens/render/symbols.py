@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from xla_lens.features.symbols import Counted, Symbol
+from xla_lens.model.outline import Counted, Symbol, SymbolKind
 from xla_lens.render.hover import kind_text
 from xla_lens.render.numbers import counted, human
 
@@ -12,12 +12,17 @@ _NOUNS: Final = {
     Counted.VALUE: "value",
     Counted.INSTRUCTION: "instruction",
     Counted.LIVE_RANGE: "live range",
+    Counted.COMPUTATION: "computation",
 }
 
 
 def symbol_detail(symbol: Symbol) -> str:
-    """How big it is, what for, and how much is below: ``1.53 MiB · parameter, maybe-live-out · 2 values``."""
-    parts = []
+    """What it does, how big it is, what for, and how much is below: ``fusion · 1.53 MiB``,
+    ``1.53 MiB · parameter, maybe-live-out · 2 values``.
+    """
+    parts = ["entry"] if symbol.kind is SymbolKind.ENTRY else []
+    if symbol.opcode is not None:
+        parts.append(symbol.opcode)
     if symbol.size_bytes is not None:
         parts.append(human(symbol.size_bytes))
     if symbol.allocation_kind:

@@ -43,6 +43,13 @@ class HloInstructions(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class HloTables(Table):
+    """The tables of the stack frames, from the words above them, which end at `header_end`, to their last rows."""
+
+    header_end: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Strings(Table):
     """A table of strings, with the quotation marks, by their ids."""
 
@@ -77,11 +84,15 @@ class HloColumns:
 
     computations: Computations
     instructions: HloInstructions
+    tables: HloTables
     file_names: Strings
     function_names: Strings
     file_locations: FileLocations
     stack_frames: StackFrames
 
+
+HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
+"""How a module begins."""
 
 _NAME: Final = rb"[^\s{}()\[\]\",=%]+"
 _INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + _NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
@@ -117,6 +128,7 @@ class _Reader:
             b"StackFrames": Rows(StackFrames),
         }
         self._computations, self._instructions = Rows(Computations), Rows(HloInstructions)
+        self._table_spans: list[list[int]] = []
         self._open: tuple[int, ...] | None = None
         self._last: list[int] | None = None
 
@@ -129,14 +141,17 @@ class _Reader:
             first = data[start] if start < end else 0
             if first in b" \t" and self._read_instruction(start, end):
                 continue
-            if first in _DIGITS and table and self._open is None:
+            if first in _DIGITS and table:
                 self._read_row(table, start)
             elif first == ord("}") and _CLOSE.match(data, start, end):
                 self._close(start + 1)
             elif header := _TABLE.match(data, start, end):
-                table = header[1]
+                table = header[1] if self._open is None else None
+                if table:
+                    self._table_spans.append([start, header.end(1), header.end(1)])
             elif computation := _COMPUTATION.match(data, start, end):
                 self._close(start)
+                table = None
                 name_start, name_end = computation.span(2)
                 count = self._instructions.count
                 self._open = (start, name_start, name_end, count, int(computation[1] is not None))
@@ -147,6 +162,7 @@ class _Reader:
         return HloColumns(
             Computations.of(self._computations.cells),
             HloInstructions.of(self._instructions.cells),
+            HloTables.of(np.array(self._table_spans, np.int64).tobytes()),
             Strings.of(self._tables[b"FileNames"].cells),
             Strings.of(self._tables[b"FunctionNames"].cells),
             FileLocations.of(self._tables[b"FileLocations"].cells),
@@ -180,7 +196,7 @@ class _Reader:
         if self._open:
             start, name_start, name_end, first, is_entry = self._open
             count = self._instructions.count - first
-            self._computations.add(start, end, name_start, name_end, first, count, is_entry)
+            self._computations.add(start, self._trimmed(end), name_start, name_end, first, count, is_entry)
             self._open = None
 
     def _read_row(self, table: bytes, start: int) -> None:
@@ -188,6 +204,7 @@ class _Reader:
         if row is None:
             return
         number = int(row[1])
+        self._table_spans[-1][1] = row.end()
         if row[2] is not None and table in (b"FileNames", b"FunctionNames"):
             self._tables[table].add(*row.span(2), number)
         elif row[3] is not None and table not in (b"FileNames", b"FunctionNames"):

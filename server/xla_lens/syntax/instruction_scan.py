@@ -67,6 +67,21 @@ def operands_of(text: bytes, head: InstructionHead, start: int = 0, end: int | N
     return tuple(operand.name for operand in _parsed_operands(text[start:list_end]))
 
 
+def operand_places(text: bytes, head: InstructionHead, start: int, end: int) -> tuple[Operand, ...]:
+    """The operands as `operands_of` gives them, with the bytes of the text that they stand at."""
+    list_end, is_usual = _operand_list(text, head, end)
+    if is_usual:
+        names = _OPERAND.finditer(text, head.operands_start, list_end)
+        return tuple(Operand(name[1], name.start(), name.end()) for name in names)
+    operands = _parsed_operands(text[start:list_end])
+    return tuple(Operand(operand.name, operand.start + start, operand.end + start) for operand in operands)
+
+
+def operands_end(text: bytes, head: InstructionHead, end: int) -> int:
+    """Where the list of operands ends, its closing bracket included."""
+    return _operand_list(text, head, end)[0]
+
+
 def operand_at(
     text: bytes, head: InstructionHead, number: int, start: int = 0, end: int | None = None
 ) -> Operand | None:

@@ -4,7 +4,7 @@
 
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -33,6 +33,18 @@ def enclosing(text: bytes, offset: int) -> Iterator[tuple[int, int]]:
         yield start + 1, end
         yield start, end + 1
     yield from _levels(text, offset)
+
+
+def nested(spans: Iterable[tuple[int, int]], offset: int, size: int, limit: int) -> list[tuple[int, int]]:
+    """Those of some spans that a byte of a text of a size is in, from the smallest on, each within the next, and the
+    whole text last; at most `limit`.
+    """
+    around = [(start, end) for start, end in spans if start <= offset <= end and start < end]
+    found: list[tuple[int, int]] = []
+    for start, end in (*sorted(around, key=lambda span: span[1] - span[0]), (0, size)):
+        if not found or (start <= found[-1][0] and found[-1][1] <= end and (start, end) != found[-1]):
+            found.append((start, end))
+    return [*found[: limit - 1], *found[-1:]] if len(found) > limit else found
 
 
 def _word(text: bytes, offset: int) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from xla_lens.lsp.requests import (
     documents,
     hierarchy,
     module,
+    module_structure,
     positions,
     structure,
     suggestions,
@@ -85,6 +86,14 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
     lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(module.go_to_type_definition),
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(module.go_to_implementation),
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
+    lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: Quick(module_structure.mark_highlights),
+    lsp.TEXT_DOCUMENT_SELECTION_RANGE: Quick(module_structure.widen_selections),
+    lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: Quick(module_structure.prepare_hierarchy),
+    lsp.CALL_HIERARCHY_INCOMING_CALLS: Slow(module_structure.list_incoming),
+    lsp.CALL_HIERARCHY_OUTGOING_CALLS: Slow(module_structure.list_outgoing),
+    lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(module_structure.list_folds),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Slow(module_structure.colour_words),
+    lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(module_structure.list_symbols),
 }
 """Those about an HLO module, and what is not among them has no answer there."""
 

@@ -9,10 +9,11 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.hints import hints
 from xla_lens.features.links import Link, SourceLine, links
-from xla_lens.features.symbols import Symbol, document_symbols
+from xla_lens.features.symbols import document_symbols
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.sync import uri_of
+from xla_lens.model.outline import Symbol
 from xla_lens.render.links import link_tooltip
 
 if TYPE_CHECKING:
@@ -30,7 +31,11 @@ LINK_LIMIT: Final = 2_000
 
 def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain:
     """The outline."""
-    symbols = document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT)
+    return outline(context, document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT))
+
+
+def outline(context: Context, symbols: list[Symbol]) -> Plain:
+    """An outline of the document, as a tree if the editor takes one."""
     if context.client.has_nested_symbols:
         return context.convert.symbols(context.member, symbols)
     if any(map(_is_cut, symbols)):

@@ -1,5 +1,6 @@
 """Requests about how a document is built: what can be folded, what surrounds a place, what its words are."""
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -7,10 +8,11 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.folding import folds
 from xla_lens.features.selection import selection
-from xla_lens.features.tokens import TokenType, tokens
+from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import TOKEN_TYPES
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
+from xla_lens.model.tokens import Token, TokenType
 
 FOLD_LIMIT: Final = 5_000
 """What can be folded, at most, where the editor does not set a limit."""
@@ -27,25 +29,41 @@ NESTING_LIMIT: Final = 100
 
 def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
     """What can be folded, the biggest first if it is too much."""
-    limit = min(context.client.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
-    found = folds(context.member, limit)
+    return shown_folds(context, [(fold.start, fold.end) for fold in folds(context.member, fold_limit(context))])
+
+
+def fold_limit(context: Context) -> int:
+    """What can be folded in one document, at most."""
+    return min(context.client.folding_limit or FOLD_LIMIT, FOLD_LIMIT)
+
+
+def shown_folds(context: Context, found: list[tuple[int, int]]) -> Plain:
+    """What can be folded, from the line of one byte to that of another."""
+    limit = fold_limit(context)
     if len(found) == limit:
         context.told_cut(f"the {limit:,} biggest folds are shown")
-    starts, _ = context.convert.positions(context.member, [fold.start for fold in found])
-    ends, _ = context.convert.positions(context.member, [fold.end for fold in found])
+    starts, _ = context.convert.positions(context.member, [start for start, _ in found])
+    ends, _ = context.convert.positions(context.member, [end for _, end in found])
     return Plain([{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end])
 
 
 def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain:
     """What surrounds each of some places, from the word to the whole file."""
-    found = [_widen(context, position) for position in params.positions[:POSITION_LIMIT]]
+    return shown_selections(context, params, lambda offset: selection(context.member, offset, NESTING_LIMIT))
+
+
+def shown_selections(
+    context: Context, params: lsp.SelectionRangeParams, find: Callable[[int], list[tuple[int, int]]]
+) -> Plain:
+    """For each of some places the spans that are found around it, from the smallest on."""
+    found = [_widen(context, position, find) for position in params.positions[:POSITION_LIMIT]]
     # Each has to have an answer.
     return Plain([*found, *map(_nothing, params.positions[POSITION_LIMIT:])])
 
 
-def _widen(context: Context, position: lsp.Position) -> Json:
+def _widen(context: Context, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]) -> Json:
     found: Json = {}
-    spans = selection(context.member, context.offset(position), NESTING_LIMIT)
+    spans = find(context.offset(position))
     for where in reversed(context.convert.ranges(context.member, spans)):
         found = {"range": where, "parent": found} if found else {"range": where}
     return found or _nothing(position)
@@ -59,9 +77,12 @@ def _nothing(position: lsp.Position) -> Json:
 def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
     """The words of some lines with what they are."""
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    found = context.cut(
-        tokens(context.analysis, context.member, start, end, TOKEN_LIMIT + 1), TOKEN_LIMIT, "words with colours"
-    )
+    return shown_words(context, tokens(context.analysis, context.member, start, end, TOKEN_LIMIT + 1))
+
+
+def shown_words(context: Context, found: list[Token]) -> lsp.SemanticTokens:
+    """The first of some words of the document, each told from the one before."""
+    found = context.cut(found, TOKEN_LIMIT, "words with colours")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (
         np.array(numbers, np.int64).reshape(-1, 2).T for numbers in context.convert.positions(context.member, offsets)
@@ -86,6 +107,7 @@ _TYPES: Final = {
         TokenType.ALLOCATION: lsp.SemanticTokenTypes.Class,
         TokenType.VALUE: lsp.SemanticTokenTypes.Variable,
         TokenType.INSTRUCTION: lsp.SemanticTokenTypes.Function,
+        TokenType.COMPUTATION: lsp.SemanticTokenTypes.Class,
         TokenType.STEP: lsp.SemanticTokenTypes.Number,
         TokenType.NUMBER: lsp.SemanticTokenTypes.Number,
         TokenType.SHAPE: lsp.SemanticTokenTypes.Type,

@@ -1,0 +1,143 @@
+"""Requests about how an HLO module is built: its computations and their instructions, and how they hang together."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from lsprotocol import types as lsp
+
+from xla_lens.features.hlo_call_hierarchy import (
+    HloFlow,
+    HloItem,
+    find_hlo_item,
+    hlo_incoming,
+    hlo_item,
+    hlo_outgoing,
+)
+from xla_lens.features.hlo_folding import hlo_folds
+from xla_lens.features.hlo_highlight import hlo_highlights
+from xla_lens.features.hlo_selection import hlo_selection
+from xla_lens.features.hlo_symbols import hlo_symbols
+from xla_lens.features.hlo_tokens import hlo_tokens
+from xla_lens.lsp.plain import Plain
+from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.requests.documents import SYMBOL_LIMIT, outline
+from xla_lens.lsp.requests.hierarchy import FLOW_LIMIT
+from xla_lens.lsp.requests.positions import HIGHLIGHT_LIMIT
+from xla_lens.lsp.requests.structure import (
+    NESTING_LIMIT,
+    TOKEN_LIMIT,
+    fold_limit,
+    shown_folds,
+    shown_selections,
+    shown_words,
+)
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_mentions import HloComputation, HloTarget, hlo_mention_at
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.render.hlo import hlo_item_detail
+from xla_lens.text.positions import decode, encode
+
+
+def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain | None:
+    """The computations and their instructions."""
+    module = context.module
+    return outline(context, hlo_symbols(context.analysis.dump, module, SYMBOL_LIMIT)) if module else None
+
+
+def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain | None:
+    """What can be folded, the biggest first if it is too much."""
+    module = context.module
+    return shown_folds(context, hlo_folds(module, fold_limit(context))) if module else None
+
+
+def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain | None:
+    """What surrounds each of some places, from the word to the whole file."""
+    module = context.module
+    if module is None:
+        return None
+    return shown_selections(context, params, lambda offset: hlo_selection(module, offset, NESTING_LIMIT))
+
+
+def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens | None:
+    """The words of some lines with what they are."""
+    module = context.module
+    if module is None:
+        return None
+    start, end = context.offset(params.range.start), context.offset(params.range.end)
+    return shown_words(context, hlo_tokens(context.analysis, module, start, end, TOKEN_LIMIT + 1))
+
+
+def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Plain | None:
+    """Where the same is defined and read."""
+    module = context.module
+    mention = hlo_mention_at(module, context.offset(params.position)) if module else None
+    if module is None or mention is None:
+        return None
+    found = hlo_highlights(module, mention, HIGHLIGHT_LIMIT + 1)
+    found = context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
+    ranges = context.convert.ranges(context.member, [(word.start, word.end) for word in found])
+    write, read = lsp.DocumentHighlightKind.Write.value, lsp.DocumentHighlightKind.Read.value
+    return Plain(
+        [
+            {"range": where, "kind": write if word.is_definition else read}
+            for word, where in zip(found, ranges, strict=True)
+        ]
+    )
+
+
+# ---------------------------------------------------------------- call hierarchy
+
+_Find: TypeAlias = Callable[[DumpSet, HloModule, HloTarget, int], list[HloFlow]]
+
+
+def prepare_hierarchy(context: Context, params: lsp.CallHierarchyPrepareParams) -> list[lsp.CallHierarchyItem] | None:
+    """The computation or the instruction that is mentioned."""
+    module = context.module
+    mention = hlo_mention_at(module, context.offset(params.position)) if module else None
+    if module is None or mention is None:
+        return None
+    return [_item(context, hlo_item(context.analysis.dump, module, mention.target))]
+
+
+def list_incoming(
+    context: Context, params: lsp.CallHierarchyIncomingCallsParams
+) -> list[lsp.CallHierarchyIncomingCall]:
+    """Who calls a computation, or what an instruction is computed from."""
+    found = _flows(context, params.item, hlo_incoming, "callers or producers")
+    return [lsp.CallHierarchyIncomingCall(_item(context, flow.item), _ranges(context, flow)) for flow in found]
+
+
+def list_outgoing(
+    context: Context, params: lsp.CallHierarchyOutgoingCallsParams
+) -> list[lsp.CallHierarchyOutgoingCall]:
+    """Whom a computation calls, or what reads an instruction."""
+    found = _flows(context, params.item, hlo_outgoing, "callees or consumers")
+    return [lsp.CallHierarchyOutgoingCall(_item(context, flow.item), _ranges(context, flow)) for flow in found]
+
+
+def _flows(context: Context, item: lsp.CallHierarchyItem, find: _Find, what: str) -> list[HloFlow]:
+    data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
+    module, name = context.module, data.get("name")
+    if module is None or not isinstance(name, str):
+        return []
+    target = find_hlo_item(module, encode(name), is_computation=data.get("isComputation") is True)
+    if target is None:
+        return []
+    return context.cut(find(context.analysis.dump, module, target, FLOW_LIMIT + 1), FLOW_LIMIT, what)
+
+
+def _item(context: Context, item: HloItem) -> lsp.CallHierarchyItem:
+    place, is_computation, name = item.place, isinstance(item.target, HloComputation), decode(item.name)
+    return lsp.CallHierarchyItem(
+        name=name,
+        kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
+        uri=context.convert.uri(place.member),
+        range=context.convert.range(place.member, place.start, place.end),
+        selection_range=context.convert.range(place.member, item.selection.start, item.selection.end),
+        detail=hlo_item_detail(item),
+        data={"uri": context.uri, "name": name, "isComputation": is_computation},
+    )
+
+
+def _ranges(context: Context, flow: HloFlow) -> list[lsp.Range]:
+    return [context.convert.range(place.member, place.start, place.end) for place in flow.places]
