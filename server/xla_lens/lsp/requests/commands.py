@@ -142,7 +142,8 @@ async def _report(arguments: _Arguments) -> Any:
         parts=wanted | {Part.BUDGET} if budget is not None else wanted - {Part.BUDGET},
         budget_bytes=budget,
     )
-    made = await in_thread(lambda: report(analysis, _files(state, analysis), options))
+    module = await state.module_for(state.path) if Part.LINE in options.parts else None
+    made = await in_thread(lambda: report(analysis, _files(state, analysis), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
