@@ -17,7 +17,9 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.hlo_module import read_module
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document
@@ -91,6 +93,13 @@ def module_of(path: Path) -> HloModule:
     loaded = load_module(find_set(path), {}, None, never)
     assert loaded, f"{path}: no HLO module"
     return loaded.module
+
+
+def module_of_text(text: bytes) -> HloModule:
+    """The HLO module that a text is."""
+    document = Document(text)
+    file = Member(MemberKind.HLO, str(Path("test.txt").absolute()), document, FileColumns.of((), (), {}))
+    return HloModule(file, read_module(document, never))
 
 
 def all_analyses(folder: Path) -> Iterator[tuple[str, Analysis]]:

@@ -31,11 +31,29 @@ def stack(columns: HloColumns, data: bytes, frame_id: int) -> tuple[StackFrame, 
     row = _row(frames, frame_id)
     while row != NONE and row not in seen:
         seen.add(row)
-        frame = _frame(columns, data, int(frames.file_location_id[row]))
+        frame = frame_at(columns, data, int(frames.file_location_id[row]))
         if frame:
             found.append(frame)
         row = _row(frames, int(frames.parent_frame_id[row]) - shift)
     return tuple(found)
+
+
+def frame_at(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | None:
+    """The call at a place that the tables of a module tell by its id, None if they do not."""
+    locations = columns.file_locations
+    row = _row(locations, location_id)
+    if row == NONE:
+        return None
+    file = _string(columns.file_names, data, int(locations.file_name_id[row]))
+    if file is None:
+        return None
+    line, column = int(locations.line[row]), int(locations.column[row])
+    return StackFrame(
+        file,
+        line if line != NONE else None,
+        column if column != NONE else None,
+        _string(columns.function_names, data, int(locations.function_name_id[row])),
+    )
 
 
 def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
@@ -62,23 +80,6 @@ def _row(table: Table, wanted: int) -> int:
         return row
     rows = (ids == wanted).nonzero()[0]
     return int(rows[0]) if len(rows) and wanted > 0 else NONE
-
-
-def _frame(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | None:
-    locations = columns.file_locations
-    row = _row(locations, location_id)
-    if row == NONE:
-        return None
-    file = _string(columns.file_names, data, int(locations.file_name_id[row]))
-    if file is None:
-        return None
-    line, column = int(locations.line[row]), int(locations.column[row])
-    return StackFrame(
-        file,
-        line if line != NONE else None,
-        column if column != NONE else None,
-        _string(columns.function_names, data, int(locations.function_name_id[row])),
-    )
 
 
 def _string(table: Strings, data: bytes, number: int) -> str | None:

@@ -18,6 +18,7 @@ from xla_lens.lsp.requests import (
     documents,
     hierarchy,
     module,
+    module_sources,
     positions,
     structure,
     suggestions,
@@ -85,6 +86,7 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
     lsp.TEXT_DOCUMENT_TYPE_DEFINITION: Quick(module.go_to_type_definition),
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(module.go_to_implementation),
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(module_sources.list_links),
 }
 """Those about an HLO module, and what is not among them has no answer there."""
 
