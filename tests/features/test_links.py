@@ -134,18 +134,18 @@ def test_links_in_a_module() -> None:
     found = hlo_links(module, 10_000)
     shown = [
         f"{module.data[link.start : link.end].decode()} -> {link_tooltip(link.frame)}"
-        for link in (*found[:4], *found[13:15])
+        for link in (*found[:3], *found[11:13])
     ]
     assert shown == [
-        "<string> -> <string>",
         "/home/user/programs/run_progs.py -> /home/user/programs/run_progs.py",
         "/home/user/programs/programs.py -> /home/user/programs/programs.py",
-        "1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=67 end_column=155} -> <string>:1 in <module>",
+        "2 {file_name_id=2 function_name_id=2 line=54 end_line=54 column=22 end_column=54} -> "
+        "/home/user/programs/run_progs.py:54 in child",
         "11 {file_name_id=3 function_name_id=6 line=59 end_line=59 column=33 end_column=45} -> "
         "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
         "stack_frame_id=6 -> /home/user/programs/programs.py:50 in mlp_apply",
     ]
-    assert len(found) == 3 + 11 + module.data.count(b" stack_frame_id=")
+    assert len(found) == 2 + 10 + module.data.count(b" stack_frame_id=")
     assert len(hlo_links(module, 2)) == 6
 
 
@@ -263,6 +263,10 @@ def _every_frame_is_known(path: Path) -> int:
         return 0
     module = loaded.module
     ids = set(map(int, re.findall(rb"metadata=\{[^}]*stack_frame_id=([0-9]+)", module.data)))
+    if not len(module.columns.stack_frames):
+        # What XLA extracts from a module to look at it has the numbers, but not the tables.
+        assert not hlo_links(module, 10) or b"source_file=" in module.data
+        return -len(ids)
     for number in ids:
         frames = module.stack(number)
         assert frames
@@ -278,6 +282,7 @@ def _frames_and_lines(analysis: Analysis) -> int:
 @on_all_dumps(_frames_and_lines)
 def test_every_stack_frame_of_all_dumps_is_a_chain_of_calls(of_all_dumps: dict[str, int]) -> None:
     assert sum(count > 0 for count in of_all_dumps.values()) > 100
+    assert all("extracted" in file for file, count in of_all_dumps.items() if count < 0)
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")

@@ -7,7 +7,7 @@ from itertools import islice
 
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.sources import SourceMention, source_mentions
-from xla_lens.model.stack_frames import StackFrame, frame_at
+from xla_lens.model.stack_frames import StackFrame, frame_at, is_file
 from xla_lens.syntax.hlo import unquoted
 
 
@@ -21,7 +21,7 @@ def _files(module: HloModule) -> Iterator[SourceMention]:
     table = module.columns.file_names
     for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
         path = unquoted(module.data[start:end].decode("utf-8", "replace"))
-        if path:
+        if path and is_file(path):
             yield SourceMention(start + 1, end - 1, StackFrame(path, None))
 
 
@@ -29,5 +29,5 @@ def _locations(module: HloModule) -> Iterator[SourceMention]:
     table = module.columns.file_locations
     for start, end, number in zip(table.start.tolist(), table.end.tolist(), table.id.tolist(), strict=True):
         frame = frame_at(module.columns, module.data, number)
-        if frame and frame.file:
+        if frame and frame.file and is_file(frame.file):
             yield SourceMention(start, end, frame)

@@ -33,7 +33,7 @@ from xla_lens.model.mentions import position_of
 from xla_lens.model.places import Place, total_place
 from xla_lens.model.quotes import Quotes
 from xla_lens.model.sources import frames_of, source_mentions
-from xla_lens.model.stack_frames import StackFrame, own_frame
+from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
 from xla_lens.syntax.columns import NONE, Section
 
 
@@ -108,7 +108,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Itera
         frame = frames.get(text.decode("utf-8", "replace"))
         if frame is None:
             frame = own(position_of(dump, text)[0])
-        if frame:
+        if frame and is_file(frame.file):
             yield Link(start, end, frame)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.stack_frames import StackFrame, own_frame
+from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.hlo import unquoted
 
@@ -60,7 +60,7 @@ def source_mentions(
                 yield SourceMention(file.start(1) + 1, last, StackFrame(path, line))
         elif frame and module and not _is_in_string(data, start, place):
             own = own_frame(module.stack(int(frame[1])))
-            if own:
+            if own and is_file(own.file):
                 yield SourceMention(*frame.span(), own)
 
 

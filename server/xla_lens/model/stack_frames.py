@@ -66,10 +66,15 @@ def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
+def is_file(file: str) -> bool:
+    """Whether a source file may be one on a disk: ``<string>`` is none."""
+    return not file.startswith("<")
+
+
 def is_library(file: str) -> bool:
     """Whether a source file is no part of the user's program: an installed package, or none at all (``<string>``)."""
     path = file.replace("\\", "/")
-    return path.startswith("<") or any(folder in path for folder in _LIBRARIES)
+    return not is_file(file) or any(folder in path for folder in _LIBRARIES)
 
 
 def _row(table: Table, wanted: int) -> int:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
@@ -12,7 +11,6 @@ from xla_lens.features.links import LinkTarget, links
 from xla_lens.features.symbols import Symbol, document_symbols
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.lsp.sync import uri_of
 from xla_lens.model.stack_frames import StackFrame
 from xla_lens.render.links import link_tooltip
 
@@ -80,13 +78,9 @@ def _link_target(context: Context, target: LinkTarget) -> Json:
 
 
 async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.DocumentLink:
-    """Where a link to a source leads: to a file, whatever the dump says; and nothing is read of it."""
+    """Where a link to a source leads: to a file, whatever the dump says."""
     data = link.data if isinstance(link.data, Mapping) else {}
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
-        # Two slashes would lead to another host.
-        path = f"/{path.lstrip('/')}" if path.startswith("/") else path
-        absolute = next((folder / path for folder in server.folders), Path(path))
-        if absolute.is_absolute():
-            link.target = uri_of(absolute) + (f"#L{line}" if isinstance(line, int) else "")
+        link.target = await server.index.sources.address(path, line if isinstance(line, int) else None)
     return link
