@@ -97,3 +97,47 @@ async def test_a_mapping_that_is_none_is_told(reader: Reader) -> None:
     await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
     (told,) = reader.editor.received("window/showMessage")
     assert told["params"]["message"].startswith("xla-lens.sources.pathMapping is an object")
+
+
+# ---------------------------------------------------------------- actions
+
+
+async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
+    """The actions that lead to the program at a marked place, and where the editor is led to."""
+    position = reader.at(uri, marked)
+    range_ = {"start": position, "end": position}
+    told = []
+    for action in await reader.ask("codeAction", uri, range=range_, context={"diagnostics": []}):
+        if "source" in action["title"]:
+            found = await reader.run(
+                action["command"]["command"].removeprefix("xla-lens."), *action["command"]["arguments"]
+            )
+            (shown,) = reader.editor.received("window/showDocument")[-1:]
+            assert shown["params"] == {"uri": found["uri"], "takeFocus": True, "selection": found["range"]}
+            start = found["range"]["start"]
+            told.append(f"{action['title']} -> {found['uri']}:{start['line'] + 1}:{start['character'] + 1}")
+    return told
+
+
+async def test_from_the_schedule_to_the_program(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "programs.py").write_text("")
+    await reader.start(RICH, tmp_path)
+    uri = reader.open(sibling(SPLIT, "live-range"))
+    # The module is read after the dump.
+    await reader.ask("documentLink", uri)
+    here = (tmp_path / "programs.py").as_uri()
+    assert await _go_to_sources(reader, uri, "    35:dot\n       ^") == [
+        f"Go to Python source: programs.py:50 in mlp_apply -> {here}:50:12",
+        f"Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss -> {here}:57:29",
+        f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:15",
+        "Go to Python source: run_progs.py:54 in child -> file:///home/user/programs/run_progs.py:54:22",
+    ]
+
+
+async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(_module(SPLIT))
+    (line,) = (line for line in reader.text(uri).split("\n") if line.startswith("  %dot = "))
+    found = await _go_to_sources(reader, uri, f"{line}\n    ^")
+    assert found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> file://{_PROGRAM}:50:12"
+    assert len(found) == 4

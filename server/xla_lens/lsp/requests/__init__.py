@@ -87,6 +87,7 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
     lsp.TEXT_DOCUMENT_IMPLEMENTATION: Quick(module.go_to_implementation),
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(module_sources.list_links),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(module_sources.list_actions),
 }
 """Those about an HLO module, and what is not among them has no answer there."""
 
