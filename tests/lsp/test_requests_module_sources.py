@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lsp.reading import Reader, copied, in_all_encodings, sibling
+from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
 from lsp.wire import RICH
 from samples import SPLIT
 
@@ -141,3 +141,29 @@ async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) 
     found = await _go_to_sources(reader, uri, f"{line}\n    ^")
     assert found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> file://{_PROGRAM}:50:12"
     assert len(found) == 4
+
+
+# ---------------------------------------------------------------- hints
+
+
+@in_all_encodings
+async def test_hints_on_the_instructions(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(_module(copied(SPLIT, tmp_path, "ynn_fusion.1", "ynn_füsion🚀")))
+    (row,) = (row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_füsion🚀 = "))
+    found = await reader.ask("inlayHint", uri, range=rows(row, row + 1))
+    assert [hint["label"] for hint in found] == ["2.0 KiB", "4.21 MiB live ◀ peak"]
+    for hint in found:
+        start = {"line": row, "character": 0}
+        assert reader.cut(uri, {"start": start, "end": hint["position"]}) == "  %ynn_füsion🚀"
+    await reader.set(inlayHints={"enable": False})
+    assert await reader.ask("inlayHint", uri, range=rows(row, row + 1)) is None
+
+
+async def test_a_module_without_a_dump_has_links_and_no_hints(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = tmp_path / "module_0000.f.before_optimizations.txt"
+    path.write_text(_module(SPLIT).read_text())
+    uri = reader.open(path)
+    assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) == []
+    assert "stack_frame_id=6" in await _links(reader, uri)

@@ -88,6 +88,7 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
     lsp.TEXT_DOCUMENT_REFERENCES: Slow(module.find_references),
     lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(module_sources.list_links),
     lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(module_sources.list_actions),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(module_sources.show_hints),
 }
 """Those about an HLO module, and what is not among them has no answer there."""
 

@@ -3,10 +3,11 @@
 from lsprotocol import types as lsp
 
 from xla_lens.features.actions import source_actions
+from xla_lens.features.hints import module_hints
 from xla_lens.features.hlo_links import hlo_links
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.lsp.requests.documents import LINK_LIMIT, links_to
+from xla_lens.lsp.requests.documents import HINT_LIMIT, LINK_LIMIT, links_to
 from xla_lens.lsp.requests.suggestions import offer
 from xla_lens.model.hlo_mentions import HloInstruction, hlo_mention_at
 
@@ -26,3 +27,12 @@ def list_actions(context: Context, params: lsp.CodeActionParams) -> list[lsp.Cod
     if module is None or mention is None or not isinstance(mention.target, HloInstruction):
         return None
     return offer(context, params, source_actions(module.frames(module.metadata(mention.target.row))))
+
+
+def show_hints(context: Context, params: lsp.InlayHintParams) -> Plain | None:
+    """Beside the scheduled instructions what they take, and what is live when they run."""
+    if context.module is None or not context.settings.inlay_hints:
+        return None
+    start, end = context.offset(params.range.start), context.offset(params.range.end)
+    found = module_hints(context.analysis, context.module, start, end, HINT_LIMIT)
+    return context.convert.hints(context.member, found)
