@@ -112,7 +112,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Itera
             yield Link(start, end, frame)
 
 
-_MOST_NAMES: Final = 1_000
+_MOST_NAMES: Final = 1_500
 
 
 def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:

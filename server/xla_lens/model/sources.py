@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
 from typing import Final
 
 from xla_lens.model.dump_set import DumpSet
@@ -67,15 +66,15 @@ def source_mentions(
 def _told_at(data: bytes, words: tuple[bytes, ...], start: int, end: int) -> Iterator[int]:
     """Where the words start, in the order of the text. No more of it is read than is asked for."""
     for first in range(start, end, _CHUNK):
-        last = min(first + _CHUNK, end)
-        yield from merge(*(_places(data, word, first, min(last + len(word) - 1, end)) for word in words))
-
-
-def _places(data: bytes, word: bytes, start: int, end: int) -> Iterator[int]:
-    place = data.find(word, start, end)
-    while place >= 0:
-        yield place
-        place = data.find(word, place + len(word), end)
+        found: list[int] = []
+        for word in words:
+            # One that begins in this part may end in the next.
+            last = min(first + _CHUNK + len(word) - 1, end)
+            place = data.find(word, first, last)
+            while place >= 0:
+                found.append(place)
+                place = data.find(word, place + len(word), last)
+        yield from sorted(found)
 
 
 def _is_in_string(data: bytes, start: int, place: int) -> bool:
@@ -84,7 +83,7 @@ def _is_in_string(data: bytes, start: int, place: int) -> bool:
     return metadata < 0 or (before.count(b'"') - before.count(b'\\"')) % 2 == 1
 
 
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 16
 
 _LONGEST: Final = 1 << 14
 """Of metadata before its frame, within reason."""
