@@ -8,6 +8,10 @@ As a library::
     hbm = analysis.memory.space(0)
     print(hbm.peak_step, hbm.peak_live_bytes, hbm.live.at(120))
 
+    module = xla_lens.load_module("dumps/module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt")
+    for line in xla_lens.lines_at(analysis.dump, module, hbm.peak_step, hbm.color).lines:
+        print(line.size_bytes, line.frame)
+
 Values, allocations and instructions are rows and numbers of the tables of `analysis.dump`, see `DumpSet`.
 """
 
@@ -21,30 +25,40 @@ if TYPE_CHECKING:
     from xla_lens.model.analysis import Analysis
     from xla_lens.model.biography import arenas, biography
     from xla_lens.model.budget import smallest_set
+    from xla_lens.model.by_line import lines_at
     from xla_lens.model.by_source import sources_at
     from xla_lens.model.donation import find_donation
     from xla_lens.model.dump_set import DumpSet
+    from xla_lens.model.hlo_module import HloModule
     from xla_lens.model.memory import Memory, live_values
     from xla_lens.model.next_peak import next_peaks
     from xla_lens.model.owned import owned_bytes
     from xla_lens.model.padding import padding_at, padding_of
     from xla_lens.model.printed_peak import explain_printed_peak
+    from xla_lens.model.sources import frames_of
+    from xla_lens.model.stack_frames import StackFrame, own_frame
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Analysis",
     "DumpSet",
+    "HloModule",
     "Memory",
     "NotADump",
+    "StackFrame",
     "arenas",
     "biography",
     "explain_printed_peak",
     "find_donation",
+    "frames_of",
     "last_uses",
+    "lines_at",
     "live_values",
     "load",
+    "load_module",
     "next_peaks",
+    "own_frame",
     "owned_bytes",
     "padding_at",
     "padding_of",
@@ -55,15 +69,20 @@ __all__ = [
 _MODULES = {
     "Analysis": "xla_lens.model.analysis",
     "DumpSet": "xla_lens.model.dump_set",
+    "HloModule": "xla_lens.model.hlo_module",
     "Memory": "xla_lens.model.memory",
     "NotADump": "xla_lens.files",
+    "StackFrame": "xla_lens.model.stack_frames",
     "arenas": "xla_lens.model.biography",
     "biography": "xla_lens.model.biography",
     "explain_printed_peak": "xla_lens.model.printed_peak",
     "find_donation": "xla_lens.model.donation",
+    "frames_of": "xla_lens.model.sources",
     "last_uses": "xla_lens.model.alive",
+    "lines_at": "xla_lens.model.by_line",
     "live_values": "xla_lens.model.memory",
     "next_peaks": "xla_lens.model.next_peak",
+    "own_frame": "xla_lens.model.stack_frames",
     "owned_bytes": "xla_lens.model.owned",
     "padding_at": "xla_lens.model.padding",
     "padding_of": "xla_lens.model.padding",
@@ -89,3 +108,13 @@ def load(path: str | Path) -> "Analysis":
 
     files = load_files(find_set(Path(path)), {}, {}, lambda: False)
     return analyse(file.member for file in files.values())
+
+
+def load_module(path: str | Path) -> "HloModule | None":
+    """The HLO module of the dump set that a file belongs to, None if there is none that can be read. Raises as `load`
+    does.
+    """
+    from xla_lens.files import find_set, load_module
+
+    loaded = load_module(find_set(Path(path)), {}, None, lambda: False)
+    return loaded.module if loaded else None

@@ -4,11 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, mark, on_all_dumps
-from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage, actions
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, mark, module_of, on_all_dumps
+from xla_lens.features.actions import (
+    Action,
+    Explain,
+    GoToPeak,
+    GoToRelated,
+    GoToSource,
+    ShowPage,
+    actions,
+    source_actions,
+)
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.pages import ReportPage
 from xla_lens.model.places import Place
+from xla_lens.model.stack_frames import StackFrame
 from xla_lens.render.actions import action_title
 
 
@@ -27,7 +37,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     member, _ = mark(analysis, marked)
     line = marked.strip("\n").split("\n")
     offset = (b"\n" + member.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
-    assert "\n".join(map(_told, actions(analysis, member, offset, offset))) == expected.strip("\n")
+    assert "\n".join(map(_told, actions(analysis, None, member, offset, offset))) == expected.strip("\n")
 
 
 def _told(action: Action) -> str:
@@ -51,6 +61,7 @@ def test_on_the_schedule() -> None:
         """
 Show what is live at step 3
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
 """,
     )
@@ -61,6 +72,7 @@ Show the report as Markdown
 Show what is live at step 3
 Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
 Show who holds which bytes of allocation 4 when
+Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
 """,
     )
@@ -69,6 +81,7 @@ Show the report as Markdown
         "    4:cublas-gemm.1\n    ^",
         """
 Show what is live at step 4
+Go to Python source: test_auto_sharding_basic.py:52
 Show the report as Markdown
 """,
     )
@@ -80,6 +93,7 @@ def test_on_a_live_range() -> None:
         "    negate.0{}:5-7\n      ^",
         """
 Show who holds which bytes of allocation 2 when
+Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
 """,
     )
@@ -165,6 +179,7 @@ Explain live-range-start
 Go to line 64: The step -> 5:negate.0
 Go to the true peak of default: 580.0 KiB at step 3 -> fusion
 Show who holds which bytes of allocation 2 when
+Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
 """,
     )
@@ -189,6 +204,29 @@ Show the report as Markdown
     )
 
 
+def test_the_calls_that_made_an_instruction() -> None:
+    analysis, module = analysis_of(SPLIT), module_of(SPLIT)
+    assert analysis.dump.live
+    offset = analysis.dump.live.document.data.index(b"    35:dot\n") + 7
+    titles = map(action_title, actions(analysis, module, analysis.dump.live, offset, offset))
+    assert [title for title in titles if "source" in title] == [
+        "Go to Python source: programs.py:50 in mlp_apply",
+        "Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
+        "Go to Python source: programs.py:58 in mlp_train.<locals>.train_step",
+        "Go to Python source: run_progs.py:54 in child",
+    ]
+
+
+def test_the_users_call_comes_before_those_of_libraries() -> None:
+    library, user = StackFrame("/lib/python3.11/a.py", 1), StackFrame("/home/user/b.py", 2, 3, "f")
+    same = StackFrame("/home/user/b.py", 2, 9, "f")
+    others = [StackFrame(f"/home/user/{number}.py", number) for number in range(9)]
+    found = source_actions([library, user, same, StackFrame("<string>", 1), *others])
+    assert [action.frame for action in found] == [user, library, *others[:3]]
+    assert source_actions([library]) == [GoToSource(library)]
+    assert source_actions([StackFrame("<string>", 1)]) == source_actions([]) == []
+
+
 def _check_actions(analysis: Analysis) -> set[type[Action]]:
     """At the findings, and at places all over the files."""
     seen: set[type[Action]] = set()
@@ -198,9 +236,9 @@ def _check_actions(analysis: Analysis) -> set[type[Action]]:
         places += [(member, at, at) for at in range(0, size, max(1, size // 50))]
         places.append((member, 0, size))
     for member, start, end in places:
-        found = actions(analysis, member, start, end)
+        found = actions(analysis, None, member, start, end)
         titles = list(map(action_title, found))
-        assert 1 <= len(found) <= 8
+        assert 1 <= len(found) <= 8 + 5
         assert found[-1] == ShowPage(ReportPage())
         assert len(set(titles)) == len(titles), titles
         assert "\n" not in "".join(titles)
@@ -215,7 +253,7 @@ def test_actions_are_few_and_say_what_they_do(path: Path) -> None:
 
 @on_all_dumps(_check_actions)
 def test_on_all_dumps(of_all_dumps: dict[str, set[type[Action]]]) -> None:
-    assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak}
+    assert set.union(*of_all_dumps.values()) == {Explain, GoToRelated, ShowPage, GoToPeak, GoToSource}
 
 
 def test_damaged_dumps_have_actions() -> None:

@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
-from samples import SEED, TPU, analysis_of, analysis_of_text
-from xla_lens.features.hints import hints
-from xla_lens.model.analysis import Analysis
+import pytest
+
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, module_of, module_of_text, never
+from xla_lens.features.hints import hints, module_hints
+from xla_lens.files import NotADump, find_set, load_module
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.render.hints import hint_label
+from xla_lens.syntax.columns import NONE
 
 
 def check(analysis: Analysis, part: str, expected: str) -> None:
@@ -92,3 +97,70 @@ def test_a_limit_cuts_them() -> None:
     analysis = analysis_of(SEED)
     member = analysis.dump.members[0]
     assert len(hints(analysis, member, 0, 10_000, 2)) == 2 + 2 + 2 + 1
+
+
+def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:
+    """The starts of some lines of a module with the hints in them, in brackets."""
+    text = module.data.decode()
+    start = text.index(part)
+    found = module_hints(analysis, module, start, start + len(part), 100)
+    for hint in sorted(found, key=lambda hint: -hint.offset):
+        text = f"{text[: hint.offset]} [{hint_label(hint.facts)}]{text[hint.offset :]}"
+    return [line.partition(" = ")[0] for line in text[start:].split("\n")[: part.count("\n") + 1]]
+
+
+def test_the_instructions_of_a_module() -> None:
+    module = module_of(SPLIT)
+    assert _with_hints(analysis_of(SPLIT), module, _lines(module, "  %dot = ", 3)) == [
+        "  %dot [4.21 MiB live] [1.53 MiB]",
+        "  %ynn_fusion.1 [4.21 MiB live ◀ peak] [2.0 KiB]",
+        "  %multiply_subtract_fusion.5 [3.96 MiB live] [1.53 MiB]",
+    ]
+
+
+def _lines(module: HloModule, first: str, count: int) -> str:
+    text = module.data.decode()
+    return "\n".join(text[text.index(first) :].split("\n")[:count])
+
+
+def test_instructions_within_a_fusion_have_no_hints() -> None:
+    module = module_of(SPLIT)
+    text = module.data.decode()
+    fused = text[: text.index("ENTRY ")]
+    assert not module_hints(analysis_of(SPLIT), module, 0, len(fused), 100)
+
+
+def test_a_module_of_another_dump_and_one_without() -> None:
+    module = module_of(SPLIT)
+    assert module_hints(analyse([]), module, 0, len(module.data), 100) == []
+    assert module_hints(analysis_of(SPLIT), module_of_text(b""), 0, 9, 100) == []
+    module_hints(analysis_of(TPU), module, 0, len(module.data), 100)
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_the_hints_of_a_module_are_those_of_the_schedule(path: Path) -> None:
+    try:
+        loaded = load_module(find_set(path), {}, None, never)
+    except NotADump:
+        loaded = None
+    analysis = analysis_of(path)
+    live = analysis.dump.live
+    if loaded is None or live is None:
+        pytest.skip("no HLO module or no schedule in this set")
+    module = loaded.module
+    beside = module_hints(analysis, module, 0, len(module.data), 10**6)
+    told = {
+        module.name(module.instruction_at(hint.offset)).decode(): hint_label(hint.facts)
+        for hint in beside
+        if "live" in hint_label(hint.facts) or "," in hint_label(hint.facts)
+    }
+    expected = {}
+    for hint in hints(analysis, live, 0, len(live.document.data), 10**6):
+        start, end = live.document.line_span(live.document.row(hint.offset))
+        step, _, name = live.document.data[start:end].decode().strip().partition(":")
+        if step.isdigit():
+            expected.setdefault(name, hint_label(hint.facts))
+    # Newer modules have no lines for elements of tuples.
+    known = {name: label for name, label in expected.items() if module.instruction(name.encode()) != NONE}
+    assert told == known
+    assert bool(known) == any(space.peak_live_bytes for space in analysis.memory.spaces)

@@ -1,12 +1,30 @@
 """Links out of a dump, and between the files of a set."""
 
+import random
+import re
 from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
-from xla_lens.features.links import SectionHeader, SourceLine, links
+from samples import (
+    DUMPS,
+    SEED,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    assignments,
+    damaged,
+    module_of,
+    module_of_text,
+    never,
+    on_all_dumps,
+)
+from xla_lens.features.hlo_links import hlo_links
+from xla_lens.features.links import SectionHeader, links
+from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.stack_frames import StackFrame, own_frame
 from xla_lens.render.links import link_tooltip
 
 
@@ -15,7 +33,7 @@ def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
     shown = []
     for member in analysis.dump.members:
         shown.append(f"{member.kind}:")
-        for link in links(analysis.dump, member, limit):
+        for link in links(analysis.dump, None, member, limit):
             text = f"  {member.document.data[link.start : link.end].decode()} -> {link_tooltip(link.target)}"
             if isinstance(link.target, SectionHeader):
                 place = link.target.place
@@ -82,23 +100,99 @@ memory-usage-report:
     )
 
 
+def test_the_breakdown_of_the_printed_peak() -> None:
+    analysis, module = analysis_of(SPLIT), module_of(SPLIT)
+    assert analysis.dump.live
+    found = links(analysis.dump, module, analysis.dump.live, 100)
+    data = analysis.dump.live.document.data
+    shown = [f"{data[link.start : link.end].decode()} -> {link_tooltip(link.target)}" for link in found]
+    assert shown[3:] == [
+        "jit(train_step)/sub -> /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
+        "jit(train_step)/transpose(jvp())/transpose -> /home/user/programs/programs.py:50 in mlp_apply",
+        "jit(train_step)/transpose(jvp())/reduce_sum -> /home/user/programs/programs.py:50 in mlp_apply",
+        "jit(train_step)/jvp()/div -> /home/user/programs/programs.py:57"
+        " in mlp_train.<locals>.train_step.<locals>.loss",
+    ]
+    # Without the module nobody knows.
+    assert len(links(analysis.dump, None, analysis.dump.live, 100)) == 3
+
+
+def test_stack_frames_of_quoted_instructions() -> None:
+    analysis, module = analysis_of(SPLIT), module_of(SPLIT)
+    used = analysis.dump.used
+    assert used
+    data = used.document.data
+    found = [link for link in links(analysis.dump, module, used, 10_000) if isinstance(link.target, StackFrame)]
+    assert len(found) == data.count(b" stack_frame_id=")
+    assert {data[link.start : link.end].decode(): link_tooltip(link.target) for link in found}[
+        "stack_frame_id=6"
+    ] == "/home/user/programs/programs.py:50 in mlp_apply"
+
+
+def test_links_in_a_module() -> None:
+    module = module_of(SPLIT)
+    found = hlo_links(module, 10_000)
+    shown = [
+        f"{module.data[link.start : link.end].decode()} -> {link_tooltip(link.frame)}"
+        for link in (*found[:3], *found[11:13])
+    ]
+    assert shown == [
+        "/home/user/programs/run_progs.py -> /home/user/programs/run_progs.py",
+        "/home/user/programs/programs.py -> /home/user/programs/programs.py",
+        "2 {file_name_id=2 function_name_id=2 line=54 end_line=54 column=22 end_column=54} -> "
+        "/home/user/programs/run_progs.py:54 in child",
+        "11 {file_name_id=3 function_name_id=6 line=59 end_line=59 column=33 end_column=45} -> "
+        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
+        "stack_frame_id=6 -> /home/user/programs/programs.py:50 in mlp_apply",
+    ]
+    assert len(found) == 2 + 10 + module.data.count(b" stack_frame_id=")
+    assert len(hlo_links(module, 2)) == 6
+
+
+def test_a_module_that_tells_files_and_lines() -> None:
+    module = module_of(next(DUMPS.glob("cpu-jaxlib0.6.0/matmul/*-buffer-assignment.txt")))
+    found = hlo_links(module, 10_000)
+    assert len(found) == module.data.count(b'source_file="') > 2
+    assert {link_tooltip(link.frame) for link in found} == {"/home/user/programs/programs.py:41"}
+
+
+@pytest.mark.parametrize("wrong", ["stack_frame_id=99999", 'op_name="stack_frame_id=6"', "xstack_frame_id=6"])
+def test_what_is_no_stack_frame_of_the_module_has_no_link(wrong: str) -> None:
+    text = module_of(SPLIT).data.decode()
+    first = text.index(" stack_frame_id=6") + 1
+    data = (text[:first] + wrong + text[first + len("stack_frame_id=6") :]).encode()
+    before, after = (len(hlo_links(module_of_text(text), 10_000)) for text in (text.encode(), data))
+    assert after == before - 1
+
+
+def test_broken_modules_have_links() -> None:
+    text, chance = module_of(SPLIT).data, random.Random(0)
+    for _ in range(60):
+        lines = text.splitlines(keepends=True)
+        place = chance.randrange(len(lines))
+        del lines[place : place + chance.randrange(9)]
+        module = module_of_text(b"".join(lines)[: chance.randrange(len(text))])
+        for link in hlo_links(module, 100):
+            assert 0 <= link.start < link.end <= len(module.data)
+
+
 def test_a_file_alone_leads_to_no_other() -> None:
     assignment = analysis_of(TPU).dump.assignment
     assert assignment
     alone = analyse([assignment])
-    assert not any(isinstance(link.target, SectionHeader) for link in links(alone.dump, assignment, 100))
+    assert not any(isinstance(link.target, SectionHeader) for link in links(alone.dump, None, assignment, 100))
 
 
-def _source(text: str) -> list[tuple[str, SourceLine]]:
+def _source(text: str) -> list[tuple[str, StackFrame]]:
     """The links in a dump whose first instruction with a source has another."""
     dump = SEED.read_text().replace('source_file="test_auto_sharding_basic.py" source_line=53', text)
     analysis = analysis_of_text(dump)
     (member,) = analysis.dump.members
-    found = links(analysis.dump, member, 100)
+    found = links(analysis.dump, None, member, 100)
     return [
         (member.document.data[link.start : link.end].decode(), link.target)
         for link in found
-        if isinstance(link.target, SourceLine) and link.target.path != "test_auto_sharding_basic.py"
+        if isinstance(link.target, StackFrame) and link.target.file != "test_auto_sharding_basic.py"
     ]
 
 
@@ -121,7 +215,7 @@ def _source(text: str) -> list[tuple[str, SourceLine]]:
 )
 def test_paths_are_read_as_they_were(text: str, path: str, line: int | None) -> None:
     ((shown, target),) = _source(text)
-    assert target == SourceLine(path, line)
+    assert target == StackFrame(path, line)
     inner = text.removeprefix('source_file="')
     assert shown == (inner.rpartition('"')[0] if line is None else inner.partition(" source_end")[0])
     assert "\n" not in link_tooltip(target)
@@ -134,18 +228,24 @@ def test_what_is_no_path_has_no_link(text: str) -> None:
     assert _source(text) == []
 
 
+def _is_in_breakdown(analysis: Analysis, offset: int) -> bool:
+    return bool((analysis.dump.stack_traces.name_start == offset).any())
+
+
 def _check_links(analysis: Analysis) -> tuple[int, int]:
     """How many links lead to source, and to other files."""
     sources, headers = 0, 0
     for member in analysis.dump.members:
         data, end = member.document.data, 0
-        for link in links(analysis.dump, member, 10_000):
+        for link in links(analysis.dump, None, member, 10_000):
             assert end <= link.start < link.end
             end = link.end
             text = data[link.start : link.end].decode()
             assert "\n" not in text
             match link.target:
-                case SourceLine(path, line):
+                case StackFrame(path, line) if member is analysis.dump.used and not _is_in_breakdown(
+                    analysis, link.start
+                ):
                     sources += 1
                     assert data[: link.start].endswith(b'source_file="')
                     assert text == (path if line is None else f'{path}" source_line={line}')
@@ -154,6 +254,45 @@ def _check_links(analysis: Analysis) -> tuple[int, int]:
                     assert place.member is not member
                     assert place.member in analysis.dump.members
     return sources, headers
+
+
+def _every_frame_is_known(path: Path) -> int:
+    """How many stack frames the instructions of a set and of its module name: each has a chain of calls."""
+    loaded = load_module(find_set(path), {}, None, never)
+    if loaded is None:
+        return 0
+    module = loaded.module
+    ids = set(map(int, re.findall(rb"metadata=\{[^}]*stack_frame_id=([0-9]+)", module.data)))
+    if not len(module.columns.stack_frames):
+        # What XLA extracts from a module to look at it has the numbers, but not the tables.
+        assert not hlo_links(module, 10) or b"source_file=" in module.data
+        return -len(ids)
+    for number in ids:
+        frames = module.stack(number)
+        assert frames
+        assert all(frame.file and frame.line for frame in frames)
+        assert own_frame(frames) in frames
+    return len(ids)
+
+
+def _frames_and_lines(analysis: Analysis) -> int:
+    return _every_frame_is_known(Path(analysis.dump.members[0].label))
+
+
+@on_all_dumps(_frames_and_lines)
+def test_every_stack_frame_of_all_dumps_is_a_chain_of_calls(of_all_dumps: dict[str, int]) -> None:
+    assert sum(count > 0 for count in of_all_dumps.values()) > 100
+    assert all("extracted" in file for file, count in of_all_dumps.items() if count < 0)
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
+    try:
+        count = _every_frame_is_known(path)
+    except NotADump:
+        count = 0
+    is_told = any(b" stack_frame_id=" in member.document.data for member in analysis_of(path).dump.members)
+    assert count > 0 or not is_told
 
 
 def _check_all_links(analysis: Analysis) -> tuple[int, int]:

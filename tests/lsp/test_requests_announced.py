@@ -11,6 +11,7 @@ from lsp import test_requests_commands as commands
 from lsp import test_requests_diagnostics as diagnostics
 from lsp import test_requests_documents as documents
 from lsp import test_requests_hierarchy as hierarchy
+from lsp import test_requests_module_sources as module_sources
 from lsp import test_requests_pages as pages
 from lsp import test_requests_positions as positions
 from lsp import test_requests_settings as settings
@@ -71,6 +72,7 @@ _SETTING_TESTS: Mapping[str, Callable[..., Any]] = {
     "diagnostics.ignore": settings.test_codes_that_are_ignored,
     "diagnostics.maxPeak": settings.test_limits,
     "diagnostics.maxReserved": settings.test_limits,
+    "sources.pathMapping": module_sources.test_a_source_that_the_user_maps,
     "diagnostics.workspace": diagnostics.test_sets_that_are_not_open_are_published_if_the_user_wants_that,
 }
 

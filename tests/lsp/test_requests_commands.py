@@ -135,6 +135,9 @@ _NO_DUMP = " is neither open nor a dump in the workspace"
         ("showReferences", [{"uri": "{uri}"}], "position is missing"),
         ("goTo", [{}], "a location wanted: uri and range"),
         ("goTo", [{"uri": "{uri}", "range": {"start": 5, "end": 6}}], "a location wanted: uri and range"),
+        ("goTo", [{"path": 5}], "path: str wanted, not int"),
+        ("goTo", [{"path": "/a.py", "line": -1}], "line: a number from 0 to 9007199254740991"),
+        ("goTo", [{"path": "a.py", "line": 1}], "a.py is not in the workspace"),
     ],
 )
 async def test_arguments_that_are_wrong(reader: Reader, command: str, arguments: list[Any], message: str) -> None:

@@ -79,4 +79,3 @@ async def test_what_has_no_answer_in_a_module(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(_module(NESTED))
     assert await reader.ask("codeLens", uri) is None
-    assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) is None

@@ -46,7 +46,10 @@ async def test_where_the_memory_goes_and_who_holds_which_bytes(reader: Reader) -
     await reader.start()
     dump = reader.open(sibling(TPU, "live-range"))
     text = reader.text(await show_page(reader, "showSummary", uri=dump))
-    assert text.startswith("jit_roundtrip\n  files      buffer-assignment, values, live-range, memory-usage-report in ")
+    assert text.startswith(
+        "jit_roundtrip\n  files      buffer-assignment, values, live-range, memory-usage-report, hlo in "
+    )
+    assert "At the peak of default by source line: " in text
     assert "  0 default  12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
     assert "  lists      the first 20 rows of each\n" in text
     text = reader.text(await show_page(reader, "showBiography", uri=dump, allocation=2))

@@ -46,3 +46,18 @@ def test_one_wrong_setting_leaves_the_others() -> None:
     settings, wrong = read_settings({"inlayHints": {"enable": 1}, "codeLens": {"enable": False}})
     assert settings == Settings(code_lenses=False)
     assert len(wrong) == 1
+
+
+def test_a_mapping_of_paths_keeps_its_names() -> None:
+    given = {"sources": {"pathMapping": {"/home/user.name": "/here", "C:\\src": "D:\\src"}}}
+    expected = Settings(path_mapping=(("/home/user.name", "/here"), ("C:\\src", "D:\\src")))
+    assert read_settings(given) == (expected, [])
+    assert read_settings({"sources.pathMapping": given["sources"]["pathMapping"]}) == (expected, [])
+
+
+@pytest.mark.parametrize("given", ["/home", ["/home"], {"/home": 5}, {"": "/here"}, {"/home": ""}, {"/home": {}}])
+def test_a_mapping_that_is_none(given: object) -> None:
+    told = (
+        "xla-lens.sources.pathMapping is an object: folders of the machine that compiled, and for each the folder here"
+    )
+    assert read_settings({"sources": {"pathMapping": given}}) == (Settings(), [told])

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from xla_lens.cli.sets import count_of, load_sets, size_of
+from xla_lens.cli.sets import LoadedSet, count_of, load_sets, size_of
 from xla_lens.features.report import report
-from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
+from xla_lens.features.report.facts import DEFAULT_PARTS, Part, Report, ReportOptions
+from xla_lens.files import load_module
 from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 
@@ -24,7 +25,7 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show where the memory goes",
         description="Shows where the memory goes: totals, the true and the printed peak, what is live there, where it "
         "comes from, why it is there, and what might be saved.",
-        epilog=f"parts: {', '.join(Part)}; without --part all but {Part.CURVE} and {Part.BIOGRAPHY}",
+        epilog=f"parts: {', '.join(Part)}; without --part all but {Part.CURVE}, {Part.STACKS} and {Part.BIOGRAPHY}",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="a file of a dump, or a folder of dumps")
     parser.add_argument("--output-format", choices=("text", "markdown", "json"), default="text", help="default: text")
@@ -39,23 +40,27 @@ def add_report(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         type=size_of,
         help="also show which values would have to go for the default memory space to stay within it, such as 16GiB",
     )
+    parser.add_argument(
+        "--stacks",
+        action="store_const",
+        const=frozenset({Part.LINE, Part.STACKS}),
+        default=frozenset(),
+        help=f"also show which calls led to each line: as the parts {Part.LINE},{Part.STACKS}",
+    )
     parser.set_defaults(run=run_report)
 
 
 def run_report(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""
     is_json = options.output_format == "json"
-    parts = options.part or DEFAULT_PARTS
+    parts = (options.part or DEFAULT_PARTS) | options.stacks
     wanted = ReportOptions(
         top=_TOP if options.top is None and not is_json else options.top,
         at_step=options.at,
         parts=parts | {Part.BUDGET} if options.budget is not None else parts - {Part.BUDGET},
         budget_bytes=options.budget,
     )
-    reports = (
-        report(loaded.analysis, {kind: path.as_posix() for kind, path in loaded.files.paths.items()}, wanted)
-        for loaded in load_sets([options.path])
-    )
+    reports = (_report(loaded, wanted) for loaded in load_sets([options.path]))
     if is_json:
         print(json.dumps([report_data(one) for one in reports], indent=2, ensure_ascii=False))
         return 0
@@ -64,6 +69,12 @@ def run_report(options: argparse.Namespace) -> int:
         lines = report_text(one, width) if options.output_format == "text" else report_markdown(one)
         print("\n" * bool(number) + "\n".join(lines))
     return 0
+
+
+def _report(loaded: LoadedSet, wanted: ReportOptions) -> Report:
+    module = load_module(loaded.files, {}, None, lambda: False) if Part.LINE in wanted.parts else None
+    files = {kind: path.as_posix() for kind, path in loaded.files.paths.items()}
+    return report(loaded.analysis, files, wanted, module.module if module else None)
 
 
 def _parts(text: str) -> frozenset[Part]:

@@ -3,23 +3,29 @@
 A dump is evidence, so nothing edits it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code, Finding, Related
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.memory import MemorySpace
-from xla_lens.model.mentions import Allocation, Mention, Peak, Value, mention_at, step_of
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Value, mention_at, step_of
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places import Place, schedule_place
 from xla_lens.model.printed_peak import DEFAULT_COLOR
+from xla_lens.model.sources import frames_of
+from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2
 """Of one kind, so that all fit into a menu."""
+
+_MOST_CALLS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,20 @@ class GoToPeak:
     place: Place
 
 
-Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak
+@dataclass(frozen=True, slots=True)
+class GoToSource:
+    """Go to a call of the program, on the way to which an instruction was made."""
+
+    frame: StackFrame
 
 
-def actions(analysis: Analysis, member: Member, start: int, end: int) -> list[Action]:
-    """What can be done from byte `start` to `end` of a file, the most helpful first: eight things at most."""
+Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | GoToSource
+
+
+def actions(analysis: Analysis, module: HloModule | None, member: Member, start: int, end: int) -> list[Action]:
+    """What can be done from byte `start` to `end` of a file, the most helpful first: thirteen things at most. Releases
+    since jaxlib 0.8.2 tell the sources in the HLO module.
+    """
     here = [
         finding
         for finding in analysis.findings
@@ -71,7 +86,33 @@ def actions(analysis: Analysis, member: Member, start: int, end: int) -> list[Ac
     leading = list(_of_mention(analysis, mention)) if mention else []
     known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
     explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
-    return [*explaining, *leading, ShowPage(ReportPage())]
+    sources = source_actions(frames_of(analysis.dump, module, _name(analysis.dump, mention))) if mention else []
+    return [*explaining, *leading, *sources, ShowPage(ReportPage())]
+
+
+def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
+    """Where to go in the program from an instruction that some calls have made: the innermost outside of libraries
+    first, then some of the others, in their order.
+    """
+    own = own_frame(frames)
+    calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
+    for frame in (own, *frames):
+        if frame and is_file(frame.file):
+            calls.setdefault((frame.file, frame.line, frame.function), frame)
+    return [GoToSource(frame) for frame in islice(calls.values(), 1 + _MOST_CALLS)]
+
+
+def _name(dump: DumpSet, mention: Mention) -> int:
+    """The name of the instruction that is mentioned, NONE if it is none."""
+    match mention.target:
+        case Value(row):
+            return mention.name if mention.name != NONE else int(dump.values.name[row])
+        case Instruction(name):
+            return name
+        case Step(step) if mention.role is Role.SCHEDULE:
+            row = dump.schedule_row(step)
+            return int(dump.schedule.name[row]) if row != NONE else NONE
+    return NONE
 
 
 def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[Action]:

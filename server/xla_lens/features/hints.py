@@ -1,4 +1,4 @@
-"""Inlay hints: what the dump leaves unsaid, written beside its lines."""
+"""Inlay hints: what the dump leaves unsaid, written beside its lines and those of its HLO module."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from typing import TypeAlias
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBytesHint:
-    """On an entry of the schedule: by colour the bytes live at that step, of the first memory space and of those that
-    have their peak there, which are `peaks`. The others are for the hover: there are up to nine.
+    """On an entry of the schedule, or its instruction: by colour the bytes live at that step, of the first memory space
+    and of those that have their peak there, which are `peaks`. The others are for the hover: there are up to nine.
     """
 
     live: tuple[tuple[int, int], ...]
@@ -32,7 +34,7 @@ class LiveRangeHint:
 
 @dataclass(frozen=True, slots=True)
 class SizeHint:
-    """On a live range: how big the value is."""
+    """On a live range: how big the value is; on an instruction all that it makes."""
 
     size_bytes: int
 
@@ -71,6 +73,27 @@ def hints(analysis: Analysis, member: Member, start: int, end: int, limit: int) 
     return found
 
 
+def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Hint]:
+    """The hints between two bytes of an HLO module, behind the names of at most `limit` of the instructions that are
+    scheduled: the rest of their lines is long.
+    """
+    dump, table = analysis.dump, module.columns.instructions
+    first, last = table.name_end.searchsorted((start, end + 1))
+    names = [dump.name_number(module.name(row)) for row in range(first, last)]
+    steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
+    rows = np.flatnonzero(steps != NONE)[:limit]
+    sizes = np.zeros(len(dump.names), np.int64)
+    np.add.at(sizes, dump.values.name, np.maximum(dump.values.size_bytes, 0))
+    found: list[Hint] = []
+    for row, facts in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
+        offset = int(table.name_end[first + row])
+        if sizes[names[row]]:
+            found.append(Hint(offset, SizeHint(int(sizes[names[row]]))))
+        if facts.live:
+            found.append(Hint(offset, facts))
+    return found
+
+
 def _rows(table: Table, start: int, end: int) -> Column:
     """The rows of a table that end between two bytes."""
     first, last = table.end.searchsorted(start, "left"), table.end.searchsorted(end, "right")
@@ -86,6 +109,13 @@ def _slices(analysis: Analysis, rows: Column) -> Iterator[Hint]:
 
 
 def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
+    for row, facts in zip(rows.tolist(), _live_bytes(analysis, rows), strict=True):
+        if facts.live:
+            yield Hint(int(analysis.dump.schedule.end[row]), facts)
+
+
+def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[LiveBytesHint]:
+    """What is live at some rows of the schedule."""
     schedule = analysis.dump.schedule
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
     live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]
@@ -94,8 +124,7 @@ def _schedule(analysis: Analysis, rows: Column) -> Iterator[Hint]:
         at_step = tuple(
             (space.color, column[number]) for space, column in live if space is spaces[0] or space.color in peaks
         )
-        if at_step:
-            yield Hint(int(schedule.end[row]), LiveBytesHint(at_step, peaks))
+        yield LiveBytesHint(at_step, peaks)
 
 
 def _live_ranges(analysis: Analysis, rows: Column) -> Iterator[Hint]:

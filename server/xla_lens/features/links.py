@@ -1,5 +1,5 @@
-"""Links: from quoted instructions to the lines of source that they come from, and from the headers of a file to the
-file of the set that goes on with the story.
+"""Links: from quoted instructions, and from the breakdown of the printed peak by source, to the lines of the program
+that they come from; and from the headers of a file to the file of the set that goes on with the story.
 
 ===================  ===================================================================================
 header               leads to
@@ -17,28 +17,24 @@ There is none to a part of the same file, and none to a file that the set lacks.
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
+from xla_lens.model.mentions import position_of
 from xla_lens.model.places import Place, total_place
+from xla_lens.model.quotes import Quotes
+from xla_lens.model.sources import frames_of, source_mentions
+from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
 from xla_lens.syntax.columns import NONE, Section
-from xla_lens.syntax.hlo import unquoted
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A line of source, as an instruction's metadata tells it. The path is that of the machine that compiled; `line` is
-    None where only the file is told.
-    """
-
-    path: str
-    line: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class SectionHeader:
     place: Place
 
 
-LinkTarget: TypeAlias = SourceLine | SectionHeader
+LinkTarget: TypeAlias = StackFrame | SectionHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +57,22 @@ class Link:
     target: LinkTarget
 
 
-def links(dump: DumpSet, member: Member, limit: int) -> list[Link]:
-    """The links of a file in the order of its text, at most `limit` of each kind."""
+def links(dump: DumpSet, module: HloModule | None, member: Member, limit: int) -> list[Link]:
+    """The links of a file in the order of its text, at most `limit` of each kind. Releases since jaxlib 0.8.2 tell the
+    sources in the HLO module.
+    """
     found = list(islice(_headers(dump, member), limit))
     if member is dump.used:
-        found += islice(_sources(dump, member), limit)
+        found += islice(_sources(dump, module, member), limit)
+    if member is dump.live:
+        found += islice(_breakdown(dump, module, member), limit)
     return sorted(found, key=lambda link: link.start)
 
 
 # ---------------------------------------------------------------- source
 
 
-_SOURCE_FILE: Final = b'source_file="'
-_SOURCE: Final = re.compile(rb'source_file=("(?:[^"\\\n]|\\.)*+")(?: source_line=([0-9]{1,9})(?![0-9]))?')
-
-
-def _sources(dump: DumpSet, member: Member) -> Iterator[Link]:
+def _sources(dump: DumpSet, module: HloModule | None, member: Member) -> Iterator[Link]:
     """The source of each quoted instruction. All values of a tuple quote the same text, the longest there are: so each
     instruction is searched once, and its other quotes only if that finds something.
     """
@@ -85,19 +81,53 @@ def _sources(dump: DumpSet, member: Member) -> Iterator[Link]:
     # What a header that cannot be read is about is not known.
     names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
     spans = zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
-    has_source: dict[int, bool] = {}
+    without_source: set[int] = set()
     for name, start, end in spans:
-        if name == NONE or name not in has_source:
-            has_source[name] = data.find(_SOURCE_FILE, start, end) >= 0
-        if has_source[name]:
-            yield from _sources_between(data, start, end)
+        if name in without_source:
+            continue
+        is_told = False
+        for mention in source_mentions(data, module, start, end):
+            is_told = True
+            yield Link(mention.start, mention.end, mention.frame)
+        if not is_told and name != NONE:
+            without_source.add(name)
 
 
-def _sources_between(data: bytes, start: int, end: int) -> Iterator[Link]:
-    for match in _SOURCE.finditer(data, start, end):
-        path, line = unquoted(match[1].decode("utf-8", "replace")), int(match[2]) if match[2] else None
-        if path:
-            yield Link(match.start(1) + 1, match.end(2) if match[2] else match.end(1) - 1, SourceLine(path, line))
+def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Iterator[Link]:
+    """The breakdown of the printed peak. Its lines have the op_name of values that are live there, or if that is not
+    told the name of a value.
+    """
+    tree, data = dump.stack_traces, member.document.data
+    if not len(tree):
+        return
+    # All elements of a tuple have the same, and the longest text there is.
+    own = cache(lambda name: own_frame(frames_of(dump, module, name)))
+    frames = _frames_of_op_names(dump, own)
+    for start, end in zip(tree.name_start.tolist(), tree.name_end.tolist(), strict=True):
+        text = data[start:end]
+        frame = frames.get(text.decode("utf-8", "replace"))
+        if frame is None:
+            frame = own(position_of(dump, text)[0])
+        if frame and is_file(frame.file):
+            yield Link(start, end, frame)
+
+
+_MOST_NAMES: Final = 1_500
+
+
+def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:
+    """For each op_name of what is listed at the printed peak the line with the most bytes."""
+    quotes, values = Quotes(dump), dump.value_of_peak_buffer
+    names = dump.values.name[values[values != NONE]].tolist()
+    # The biggest come first, in the list and in the breakdown: there is no time for all.
+    op_names = {name: quotes.op_name(name) for name in islice(dict.fromkeys(names), _MOST_NAMES)}
+    sizes: defaultdict[str, Counter[StackFrame]] = defaultdict(Counter)
+    for name, size_bytes in zip(names, dump.peak_buffers.size_bytes[values != NONE].tolist(), strict=True):
+        op_name = op_names.get(name)
+        frame = own(name) if op_name else None
+        if frame and op_name:
+            sizes[op_name][frame] += size_bytes
+    return {op_name: found.most_common(1)[0][0] for op_name, found in sizes.items()}
 
 
 # ---------------------------------------------------------------- headers

@@ -1,4 +1,5 @@
-"""The dump sets of the workspace, open or not: what is needed to find something in them, and their diagnostics.
+"""The dump sets of the workspace, open or not: what is needed to find something in them, and their diagnostics; and its
+source files.
 
 Read when it is first asked for, in a worker thread, and looked through again when it is asked for later. What the
 editor has open counts instead of the disk.
@@ -17,6 +18,7 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.diagnostics import tell_left_out
 from xla_lens.lsp.progress import progress
 from xla_lens.lsp.session import DumpSetState
+from xla_lens.lsp.sources import SourceFinder
 from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
@@ -48,6 +50,7 @@ class WorkspaceIndex:
         self._read_at = float("-inf")
         self._is_forgotten = False
         self._is_cancelled = False
+        self.sources = SourceFinder(server)
 
     def close(self) -> None:
         """Gives up what is under way."""
@@ -56,6 +59,7 @@ class WorkspaceIndex:
     def forget(self) -> None:
         """Files in the folders have changed: what was read is not as it is on disk any more."""
         self._is_forgotten = True
+        self.sources.forget()
 
     @property
     def is_reading(self) -> bool:

@@ -13,7 +13,8 @@ SECTION: Final = "xla-lens"
 class Settings:
     """The settings. `place_limit` is how many places one answer has at most; `max_peak` and `max_reserved` are limits
     for the default memory space, as in `xla-lens check`, in bytes; None: there is no limit. `ignored_codes` are not
-    reported. `checks_workspace` tells whether sets of which nothing is open are checked, too.
+    reported. `checks_workspace` tells whether sets of which nothing is open are checked, too. `path_mapping` are
+    folders of the machine that compiled, and the same folders here.
     """
 
     inlay_hints: bool = True
@@ -23,6 +24,7 @@ class Settings:
     max_peak: int | None = None
     max_reserved: int | None = None
     checks_workspace: bool = False
+    path_mapping: tuple[tuple[str, str], ...] = ()
 
 
 _DEEPEST: Final = 3
@@ -53,7 +55,7 @@ def read_settings(given: Any) -> tuple[Settings, list[str]]:
 def _flat(given: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     """The settings by their full names: editors nest them, or do not."""
     for name, value in given.items():
-        if isinstance(value, Mapping) and prefix.count(".") < _DEEPEST:
+        if isinstance(value, Mapping) and f"{prefix}{name}" not in _SETTINGS and prefix.count(".") < _DEEPEST:
             yield from _flat(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", value
@@ -90,6 +92,13 @@ def _codes(value: Any) -> frozenset[str]:
     return frozenset(value)
 
 
+def _folders(value: Any) -> tuple[tuple[str, str], ...]:
+    pairs = tuple(value.items()) if isinstance(value, Mapping) else ()
+    if not isinstance(value, Mapping) or not all(isinstance(path, str) and path for pair in pairs for path in pair):
+        raise Unreadable("is an object: folders of the machine that compiled, and for each the folder here")
+    return pairs
+
+
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "inlayHints.enable": ("inlay_hints", _switch),
     "codeLens.enable": ("code_lenses", _switch),
@@ -98,4 +107,5 @@ _SETTINGS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "diagnostics.maxPeak": ("max_peak", _size),
     "diagnostics.maxReserved": ("max_reserved", _size),
     "diagnostics.workspace": ("checks_workspace", _switch),
+    "sources.pathMapping": ("path_mapping", _folders),
 }

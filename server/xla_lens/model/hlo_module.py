@@ -138,9 +138,21 @@ class HloModule:
         """
         frame_id = metadata.get("stack_frame_id", "")
         if frame_id.isdecimal() and len(frame_id) < _DIGITS:
-            return stack(self.columns, self.data, int(frame_id))
+            return self.stack(int(frame_id))
         line, file = metadata.get("source_line", ""), metadata.get("source_file")
         return (StackFrame(file, int(line) if line.isdecimal() and len(line) < _DIGITS else None),) if file else ()
+
+    def stack(self, frame_id: int) -> tuple[StackFrame, ...]:
+        """The calls that a frame stands for, the innermost first."""
+        known = self._stacks
+        if frame_id not in known:
+            known[frame_id] = stack(self.columns, self.data, frame_id)
+        return known[frame_id]
+
+    @cached_property
+    def _stacks(self) -> dict[int, tuple[StackFrame, ...]]:
+        """Those that were asked for: thousands of instructions have the same."""
+        return {}
 
 
 _DIGITS: Final = 10

@@ -31,40 +31,15 @@ def stack(columns: HloColumns, data: bytes, frame_id: int) -> tuple[StackFrame, 
     row = _row(frames, frame_id)
     while row != NONE and row not in seen:
         seen.add(row)
-        frame = _frame(columns, data, int(frames.file_location_id[row]))
+        frame = frame_at(columns, data, int(frames.file_location_id[row]))
         if frame:
             found.append(frame)
         row = _row(frames, int(frames.parent_frame_id[row]) - shift)
     return tuple(found)
 
 
-def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
-    """The innermost call outside of libraries: a line that its author can change. If all are of libraries it is the
-    innermost; None if there is none.
-    """
-    return next((frame for frame in frames if not is_library(frame.file)), frames[0] if frames else None)
-
-
-_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
-
-
-def is_library(file: str) -> bool:
-    """Whether a source file is no part of the user's program: an installed package, or none at all (``<string>``)."""
-    path = file.replace("\\", "/")
-    return path.startswith("<") or any(folder in path for folder in _LIBRARIES)
-
-
-def _row(table: Table, wanted: int) -> int:
-    """The row of an id. They are counted from 1 without gaps, but who knows."""
-    ids = table.id  # type: ignore[attr-defined]
-    row = wanted - 1
-    if 0 <= row < len(ids) and ids[row] == wanted:
-        return row
-    rows = (ids == wanted).nonzero()[0]
-    return int(rows[0]) if len(rows) and wanted > 0 else NONE
-
-
-def _frame(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | None:
+def frame_at(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | None:
+    """The call at a place that the tables of a module tell by its id, None if they do not."""
     locations = columns.file_locations
     row = _row(locations, location_id)
     if row == NONE:
@@ -79,6 +54,37 @@ def _frame(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | N
         column if column != NONE else None,
         _string(columns.function_names, data, int(locations.function_name_id[row])),
     )
+
+
+def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
+    """The innermost call outside of libraries: a line that its author can change. If all are of libraries it is the
+    innermost; None if there is none.
+    """
+    return next((frame for frame in frames if not is_library(frame.file)), frames[0] if frames else None)
+
+
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
+
+
+def is_file(file: str) -> bool:
+    """Whether a source file may be one on a disk: ``<string>`` is none."""
+    return not file.startswith("<")
+
+
+def is_library(file: str) -> bool:
+    """Whether a source file is no part of the user's program: an installed package, or none at all (``<string>``)."""
+    path = file.replace("\\", "/")
+    return not is_file(file) or any(folder in path for folder in _LIBRARIES)
+
+
+def _row(table: Table, wanted: int) -> int:
+    """The row of an id. They are counted from 1 without gaps, but who knows."""
+    ids = table.id  # type: ignore[attr-defined]
+    row = wanted - 1
+    if 0 <= row < len(ids) and ids[row] == wanted:
+        return row
+    rows = (ids == wanted).nonzero()[0]
+    return int(rows[0]) if len(rows) and wanted > 0 else NONE
 
 
 def _string(table: Strings, data: bytes, number: int) -> str | None:

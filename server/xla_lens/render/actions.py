@@ -1,9 +1,11 @@
 """What can be done at a place, in words."""
 
-from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage
+from typing import Final
+
+from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.messages import related_message
-from xla_lens.render.numbers import human, space_name
+from xla_lens.render.numbers import human, shortened, space_name
 
 
 def action_title(action: Action) -> str:
@@ -18,6 +20,17 @@ def action_title(action: Action) -> str:
             return f"Show {_page(page)}"
         case GoToPeak(color, step, live_bytes):
             return f"Go to the true peak of {space_name(color)}: {human(live_bytes)} at step {step}"
+        case GoToSource(frame):
+            line = f":{frame.line}" if frame.line is not None else ""
+            function = f" in {shortened(frame.function, _WIDEST)}" if frame.function else ""
+            return f"Go to Python source: {shortened(_file_name(frame.file), _WIDEST)}{line}{function}"
+
+
+_WIDEST: Final = 80
+
+
+def _file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2] or path
 
 
 def _page(page: Page) -> str:

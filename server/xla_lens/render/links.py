@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from xla_lens.features.links import LinkTarget, SourceLine
+from xla_lens.features.links import LinkTarget
+from xla_lens.model.stack_frames import StackFrame
 from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import Section
 
@@ -17,6 +18,8 @@ _SECTIONS: Final = {
 
 def link_tooltip(target: LinkTarget) -> str:
     """Where a link leads, plain text on one line."""
-    if isinstance(target, SourceLine):
-        return shortened(target.path, _WIDEST) + (f":{target.line}" if target.line is not None else "")
+    if isinstance(target, StackFrame):
+        line = f":{target.line}" if target.line is not None else ""
+        function = f" in {shortened(target.function, _WIDEST)}" if target.function else ""
+        return f"{shortened(target.file, _WIDEST)}{line}{function}"
     return _SECTIONS[target.section]

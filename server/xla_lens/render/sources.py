@@ -14,6 +14,11 @@ def frame_text(frame: StackFrame) -> str:
     return frame.file + (f":{frame.line}" if frame.line is not None else "")
 
 
+def frame_place(frame: StackFrame) -> str:
+    """The same with the column, which tells calls in one line apart."""
+    return frame_text(frame) + (f":{frame.column}" if frame.line is not None and frame.column is not None else "")
+
+
 def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
     """The calls that made something, as lines of Markdown: the innermost first, that of the user in bold."""
     if len(frames) == 1:

@@ -9,6 +9,7 @@ from xla_lens.features.report.parts import (
     arena_reports,
     budget_report,
     donation_report,
+    line_report,
     padding_report,
     source_report,
 )
@@ -16,14 +17,19 @@ from xla_lens.features.report.values import end_step, live_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Severity
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.model.memory import MemorySpace
 from xla_lens.model.printed_peak import explain_printed_peak
 from xla_lens.syntax.file_names import MemberKind, module_name
 
 
-def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOptions) -> Report:
-    """The report of a dump set whose files have the labels `files`."""
+def report(
+    analysis: Analysis, files: dict[MemberKind, str], options: ReportOptions, module: HloModule | None = None
+) -> Report:
+    """The report of a dump set whose files have the labels `files`; without its HLO module, which only `Part.LINE` is
+    made with, fewer lines are told.
+    """
     dump = analysis.dump
     printed = len(dump.peaks) > 0
     # One file with all but live ranges is a release that prints none; it is whole.
@@ -50,12 +56,12 @@ def report(analysis: Analysis, files: dict[MemberKind, str], options: ReportOpti
         printed_peak_bytes=sum(dump.peak_buffers.size_bytes.tolist()) if printed else None,
         explained=explain_printed_peak(dump, analysis.memory) if Part.PEAK in options.parts else None,
         donation=donation_report(dump, options.top) if Part.DONATION in options.parts else None,
-        spaces=tuple(_space(analysis, space, options) for space in analysis.memory.spaces),
+        spaces=tuple(_space(analysis, module, space, options) for space in analysis.memory.spaces),
         findings=sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings),
     )
 
 
-def _space(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> SpaceReport:
+def _space(analysis: Analysis, module: HloModule | None, space: MemorySpace, options: ReportOptions) -> SpaceReport:
     dump, step, top, parts = analysis.dump, space.peak_step, options.top, options.parts
     is_over = space.color == 0 and options.budget_bytes is not None and Part.BUDGET in parts
     return SpaceReport(
@@ -66,6 +72,7 @@ def _space(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> Sp
         live_at_printed_peak=space.live.at(int(dump.peaks.step[0])) if len(dump.peaks) else None,
         at_step=live_set(dump, space, options.at_step, top) if options.at_step is not None else None,
         curve=_curve(space) if Part.CURVE in parts else None,
+        lines=line_report(dump, module, space, step, top) if step is not None and Part.LINE in parts else None,
         sources=source_report(dump, space, step) if step is not None and Part.SOURCE in parts else None,
         alive=alive_values(analysis, space, top) if step is not None and Part.ALIVE in parts else None,
         padding=padding_report(dump, space, step, top) if step is not None and Part.PADDING in parts else None,

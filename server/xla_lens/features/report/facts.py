@@ -6,6 +6,7 @@ from typing import Final
 
 from xla_lens.model.padding import PaddingPart
 from xla_lens.model.printed_peak import PrintedPeak
+from xla_lens.model.stack_frames import StackFrame
 from xla_lens.syntax.file_names import MemberKind
 
 
@@ -16,6 +17,8 @@ class Part(StrEnum):
     PEAK = "peak"
     CURVE = "curve"
     LIVE = "live"
+    LINE = "line"
+    STACKS = "stacks"
     SOURCE = "source"
     ALIVE = "alive"
     PADDING = "padding"
@@ -25,8 +28,8 @@ class Part(StrEnum):
     BUDGET = "budget"
 
 
-DEFAULT_PARTS: Final = frozenset(Part) - {Part.CURVE, Part.BIOGRAPHY}
-"""Those two are long: all steps, and all values of the arenas."""
+DEFAULT_PARTS: Final = frozenset(Part) - {Part.CURVE, Part.STACKS, Part.BIOGRAPHY}
+"""Those three are long: all steps, all calls that led to a line, and all values of the arenas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,41 @@ class LiveSet:
     live_bytes: int
     count: int
     values: tuple[LiveValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStack:
+    """A chain of calls, the innermost first, and the bytes that come from it."""
+
+    size_bytes: int
+    frames: tuple[StackFrame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the program, outside of libraries, and the bytes at the peak that come from it: those of the `values`
+    (ids), by the chains of calls that led there. All of which the source is not told have the `file` None.
+    """
+
+    file: str | None
+    line: int | None
+    function: str | None
+    size_bytes: int
+    values: tuple[int, ...]
+    stacks: tuple[SourceStack, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineReport:
+    """The bytes at the peak by line, the most first: of `count` lines, and all that have no source, the first. What is
+    cut has `rest_bytes`. The source of `unresolved_bytes` only an HLO module can tell, and none does.
+    """
+
+    size_bytes: int
+    count: int
+    lines: tuple[SourceLine, ...]
+    rest_bytes: int
+    unresolved_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +292,7 @@ class SpaceReport:
     live_at_printed_peak: int | None
     at_step: LiveSet | None
     curve: tuple[tuple[int, int], ...] | None
+    lines: LineReport | None
     sources: SourceReport | None
     alive: tuple[AliveValue, ...] | None
     padding: PaddingReport | None

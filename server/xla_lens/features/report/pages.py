@@ -12,6 +12,7 @@ from xla_lens.features.report.values import end_step, live_set
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.biography import biography
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.memory import MemorySpace
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.syntax.columns import NONE, Kind
@@ -94,23 +95,31 @@ PageFacts: TypeAlias = SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAll
 
 
 def page_facts(
-    analysis: Analysis, page: Page, limit: int = PAGE_LIMIT, summary_limit: int = SUMMARY_LIMIT
+    analysis: Analysis,
+    page: Page,
+    limit: int = PAGE_LIMIT,
+    summary_limit: int = SUMMARY_LIMIT,
+    module: HloModule | None = None,
 ) -> PageFacts:
-    """What a page tells, in lists of at most `limit` rows, the summary in such of `summary_limit`."""
+    """What a page tells, in lists of at most `limit` rows, the summary in such of `summary_limit`. Only the
+    pages of reports have to do with the HLO module.
+    """
     match page:
         case SummaryPage():
-            return SummaryFacts(_report(analysis, summary_limit), summary_limit)
+            return SummaryFacts(_report(analysis, module, summary_limit), summary_limit)
         case ReportPage():
-            return ReportFacts(_report(analysis, summary_limit))
+            return ReportFacts(_report(analysis, module, summary_limit))
         case LiveSetPage(step):
             return _live_set_facts(analysis, step, limit)
         case BiographyPage(allocation):
             return _biography_facts(analysis, allocation, limit)
 
 
-def _report(analysis: Analysis, limit: int) -> Report:
+def _report(analysis: Analysis, module: HloModule | None, limit: int) -> Report:
     files = {member.kind: member.label for member in analysis.dump.members}
-    return report(analysis, files, ReportOptions(top=limit))
+    if module:
+        files[module.member.kind] = module.member.label
+    return report(analysis, files, ReportOptions(top=limit), module)
 
 
 def _live_set_facts(analysis: Analysis, step: int, limit: int) -> LiveSetFacts:

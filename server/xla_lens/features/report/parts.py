@@ -10,27 +10,56 @@ from xla_lens.features.report.facts import (
     BudgetReport,
     DonatedBuffer,
     DonationReport,
+    LineReport,
     MissedDonation,
     PaddedValue,
     PaddingReport,
     ParameterCopy,
     Slot,
+    SourceLine,
     SourceNode,
     SourceReport,
+    SourceStack,
 )
 from xla_lens.features.report.values import live_value_rows, name_cells, names_of, shape_text, value_name
 from xla_lens.model.alive import Reason, last_uses
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.biography import Biography, Intervals, arenas, biography
 from xla_lens.model.budget import smallest_set
+from xla_lens.model.by_line import LineBytes, lines_at
 from xla_lens.model.by_source import Node, sources_at
 from xla_lens.model.donation import Fit, find_donation
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.memory import MemorySpace
 from xla_lens.model.next_peak import next_peaks
 from xla_lens.model.owned import owned_bytes
 from xla_lens.model.padding import padding_at, padding_of
 from xla_lens.syntax.columns import NONE, Column
+
+
+def line_report(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
+    """Which lines the bytes of a memory space at a step come from."""
+    found = lines_at(dump, module, step, space.color)
+    return LineReport(
+        size_bytes=sum(line.size_bytes for line in found.lines),
+        count=len(found.lines),
+        lines=tuple(_line(dump, line) for line in found.lines[:top]),
+        rest_bytes=sum(line.size_bytes for line in found.lines[top:]) if top is not None else 0,
+        unresolved_bytes=found.unresolved_bytes,
+    )
+
+
+def _line(dump: DumpSet, line: LineBytes) -> SourceLine:
+    frame = line.frame
+    return SourceLine(
+        file=frame.file if frame else None,
+        line=frame.line if frame else None,
+        function=frame.function if frame else None,
+        size_bytes=line.size_bytes,
+        values=tuple(dump.values.id[list(line.values)].tolist()),
+        stacks=tuple(SourceStack(stack.size_bytes, stack.frames) for stack in line.stacks),
+    )
 
 
 def source_report(dump: DumpSet, space: MemorySpace, step: int) -> SourceReport:

@@ -18,6 +18,7 @@ from xla_lens.lsp.requests import (
     documents,
     hierarchy,
     module,
+    module_sources,
     module_structure,
     positions,
     structure,
@@ -94,6 +95,9 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
     lsp.TEXT_DOCUMENT_FOLDING_RANGE: Slow(module_structure.list_folds),
     lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: Slow(module_structure.colour_words),
     lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL: Slow(module_structure.list_symbols),
+    lsp.TEXT_DOCUMENT_DOCUMENT_LINK: Slow(module_sources.list_links),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: Quick(module_sources.list_actions),
+    lsp.TEXT_DOCUMENT_INLAY_HINT: Slow(module_sources.show_hints),
 }
 """Those about an HLO module, and what is not among them has no answer there."""
 

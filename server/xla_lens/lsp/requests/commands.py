@@ -30,7 +30,7 @@ from xla_lens.model.limits import over_limits
 from xla_lens.model.mentions import Mention, Value, step_of
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.messages.data import finding_data
-from xla_lens.render.numbers import parse_size
+from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.columns import NONE
@@ -44,6 +44,7 @@ _T = TypeVar("_T")
 
 _TOP: Final = 20
 _WIDTH: Final = 200
+_WIDEST: Final = 200
 
 _GREATEST: Final = (1 << 53) - 1
 """The greatest number that each reader of JSON can tell from the next one."""
@@ -142,7 +143,8 @@ async def _report(arguments: _Arguments) -> Any:
         parts=wanted | {Part.BUDGET} if budget is not None else wanted - {Part.BUDGET},
         budget_bytes=budget,
     )
-    made = await in_thread(lambda: report(analysis, _files(state, analysis), options))
+    module = await state.module_for(state.path) if Part.LINE in options.parts else None
+    made = await in_thread(lambda: report(analysis, _files(state, analysis), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
@@ -215,10 +217,24 @@ async def _show(arguments: _Arguments, page: Page) -> Any:
 
 
 async def _go_to(arguments: _Arguments) -> Any:
+    if "path" in arguments.given:
+        return await _go_to_source(arguments)
     try:
         target = arguments.server.protocol.typed(dict(arguments.given), lsp.Location)
     except (ValueError, TypeError, ExceptionGroup) as error:
         raise JsonRpcInvalidParams(message="a location wanted: uri and range") from error
+    await arguments.server.show(target.uri, target.range)
+    return arguments.server.protocol.plain(target)
+
+
+async def _go_to_source(arguments: _Arguments) -> Any:
+    """Goes to a line of a program, by the path that a dump tells; lines and columns are counted from 1 there."""
+    path = arguments.need("path", str)
+    place = lsp.Position(*(max((arguments.number(name) or 1) - 1, 0) for name in ("line", "column")))
+    uri = await arguments.server.index.sources.address(path, None)
+    if uri is None:
+        raise JsonRpcInvalidParams(message=f"{shortened(path, _WIDEST)} is not in the workspace")
+    target = lsp.Location(uri, lsp.Range(place, place))
     await arguments.server.show(target.uri, target.range)
     return arguments.server.protocol.plain(target)
 

@@ -19,7 +19,8 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.methods import PAGE_SCHEME
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.pages import Page, page_name, page_of_name
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.pages import Page, ReportPage, SummaryPage, page_name, page_of_name
 from xla_lens.model.subjects import subject_place
 from xla_lens.render.pages import PageLink, PageText, page_text
 from xla_lens.syntax.file_names import SUFFIXES
@@ -112,7 +113,8 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     if known and known.generation == state.generation:
         return known
     generation = state.generation
-    made = await in_thread(_make, analysis, page)
+    module = await state.module_for(state.path) if isinstance(page, ReportPage | SummaryPage) else None
+    made = await in_thread(_make, analysis, module, page)
     shown = ShownPage(state, generation, Document(encode(made.text)), made.links)
     server.pages.pop(uri, None)
     server.pages[uri] = shown
@@ -121,8 +123,8 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     return shown
 
 
-def _make(analysis: Analysis, page: Page) -> PageText:
-    return page_text(page_facts(analysis, page), lambda subject: subject_place(analysis.dump, subject))
+def _make(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
+    return page_text(page_facts(analysis, page, module=module), lambda subject: subject_place(analysis.dump, subject))
 
 
 def _state(server: "XlaLensServer", address: str) -> "DumpSetState | None":

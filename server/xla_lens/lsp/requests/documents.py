@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
 from xla_lens.features.hints import hints
-from xla_lens.features.links import Link, SourceLine, links
+from xla_lens.features.links import LinkTarget, links
 from xla_lens.features.symbols import document_symbols
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.lsp.sync import uri_of
 from xla_lens.model.outline import Symbol
+from xla_lens.model.stack_frames import StackFrame
 from xla_lens.render.links import link_tooltip
 
 if TYPE_CHECKING:
@@ -61,31 +60,32 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> Plain | None:
 
 def list_links(context: Context, _params: lsp.DocumentLinkParams) -> Plain:
     """The links. Where those to sources lead is found when one is followed."""
-    found = links(context.analysis.dump, context.member, LINK_LIMIT + 1)
+    found = links(context.analysis.dump, context.module, context.member, LINK_LIMIT + 1)
+    return links_to(context, [(link.start, link.end, link.target) for link in found])
+
+
+def links_to(context: Context, found: list[tuple[int, int, LinkTarget]]) -> Plain:
+    """Links from some bytes of a document. Where those to sources lead is found when one is followed."""
     found = context.cut(found, LINK_LIMIT, "links")
-    ranges = context.convert.ranges(context.member, [(link.start, link.end) for link in found])
+    ranges = context.convert.ranges(context.member, [(start, end) for start, end, _ in found])
     return Plain(
         [
-            {"range": where, "tooltip": link_tooltip(link.target), **_link_target(context, link)}
-            for link, where in zip(found, ranges, strict=True)
+            {"range": where, "tooltip": link_tooltip(target), **_link_target(context, target)}
+            for (_, _, target), where in zip(found, ranges, strict=True)
         ]
     )
 
 
-def _link_target(context: Context, link: Link) -> Json:
-    if isinstance(link.target, SourceLine):
-        return {"data": {"path": link.target.path, "line": link.target.line}}
-    return {"target": context.convert.address(link.target.place)}
+def _link_target(context: Context, target: LinkTarget) -> Json:
+    if isinstance(target, StackFrame):
+        return {"data": {"path": target.file, "line": target.line}}
+    return {"target": context.convert.address(target.place)}
 
 
 async def resolve_link(server: "XlaLensServer", link: lsp.DocumentLink) -> lsp.DocumentLink:
-    """Where a link to a source leads: to a file, whatever the dump says; and nothing is read of it."""
+    """Where a link to a source leads: to a file, whatever the dump says."""
     data = link.data if isinstance(link.data, Mapping) else {}
     path, line = data.get("path"), data.get("line")
     if link.target is None and isinstance(path, str):
-        # Two slashes would lead to another host.
-        path = f"/{path.lstrip('/')}" if path.startswith("/") else path
-        absolute = next((folder / path for folder in server.folders), Path(path))
-        if absolute.is_absolute():
-            link.target = uri_of(absolute) + (f"#L{line}" if isinstance(line, int) else "")
+        link.target = await server.index.sources.address(path, line if isinstance(line, int) else None)
     return link

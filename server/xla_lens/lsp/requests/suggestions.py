@@ -5,7 +5,7 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, ShowPage, actions
+from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage, actions
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_facts, lenses
 from xla_lens.lsp.methods import ACTION_KIND, Command
 from xla_lens.lsp.requests.context import Context
@@ -85,10 +85,14 @@ def _show(context: Context, title: str, page: Page) -> lsp.Command:
 def list_actions(context: Context, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
     """What can be done with what is selected: to explain it, to go where it leads, to show more of it."""
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    found = [
-        _action(context, action, params.context.diagnostics)
-        for action in actions(context.analysis, context.member, start, end)
-    ]
+    return offer(context, params, actions(context.analysis, context.module, context.member, start, end))
+
+
+def offer(
+    context: Context, params: lsp.CodeActionParams, actions: Sequence[Action]
+) -> list[lsp.CodeAction | lsp.Command]:
+    """Actions as the editor wants them."""
+    found = [_action(context, action, params.context.diagnostics) for action in actions]
     only = params.context.only
     wanted = [action for action in found if only is None or any(_is_in(action.kind or "", kind) for kind in only)]
     if context.client.has_code_action_literals:
@@ -106,6 +110,9 @@ def _action(context: Context, action: Action, diagnostics: Sequence[lsp.Diagnost
             return _fix(context, _to(context, title, Command.GO_TO, related.place), finding, diagnostics)
         case GoToPeak():
             command = _to(context, title, Command.GO_TO, action.place)
+        case GoToSource(frame):
+            argument = {"path": frame.file, "line": frame.line, "column": frame.column}
+            command = lsp.Command(title, Command.GO_TO, arguments=[argument])
         case ShowPage(page):
             command = _show(context, title, page)
     return lsp.CodeAction(title, ACTION_KIND, command=command)

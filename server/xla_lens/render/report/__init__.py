@@ -9,6 +9,7 @@ from xla_lens.model.subjects import Subject, SubjectKind
 from xla_lens.render.numbers import counted, human, percent, space_name
 from xla_lens.render.report import blocks
 from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Words
+from xla_lens.render.report.lines import MAX_STACKS, line_part
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.render.report.parts import (
     alive_part,
@@ -89,6 +90,8 @@ def _space_parts(space: SpaceReport, one: Report) -> Iterator[blocks.Part]:
         yield live_set_part(space.at_step, f"Live at the step in {name}")
     if space.color != DEFAULT_COLOR and (not space.peak or space.peak.live_bytes < _WORTH_MORE):
         return
+    if space.peak and space.lines:
+        yield line_part(space.lines, name, MAX_STACKS if Part.STACKS in one.parts else 0)
     if space.peak and space.sources:
         yield source_part(space.sources, name)
     if space.peak and space.alive:

@@ -50,6 +50,7 @@ def _space(space: SpaceReport, one: Report) -> dict[str, Any]:
         known["at_step"] = space.at_step and _live_set(space.at_step)
     parts = {
         Part.CURVE: ("curve", space.curve),
+        Part.LINE: ("lines", space.lines and asdict(space.lines)),
         Part.SOURCE: ("sources", space.sources and asdict(space.sources)),
         Part.ALIVE: ("alive_at_peak", [asdict(value) for value in space.alive or ()]),
         Part.PADDING: ("padding", space.padding and asdict(space.padding)),

@@ -1,0 +1,169 @@
+"""From an HLO module, and from the dump through it, to lines of the program, as an editor asks for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lsp.reading import Reader, copied, in_all_encodings, lines, rows, sibling
+from lsp.wire import RICH
+from samples import SPLIT
+
+_PROGRAM = "/home/user/programs/programs.py"
+
+
+def _module(path: Path) -> Path:
+    return path.with_name(path.name.replace("-buffer-assignment", ""))
+
+
+async def _links(reader: Reader, uri: str) -> dict[str, tuple[str, str]]:
+    """The links of a document: what is linked, what is said of it, and where it leads to."""
+    told = {}
+    for link in await reader.ask("documentLink", uri):
+        assert "target" not in link or "#L" in link["target"]
+        found = await reader.editor.request("documentLink/resolve", link)
+        told[reader.cut(uri, link["range"])] = (link["tooltip"], found["target"])
+    return told
+
+
+@in_all_encodings
+async def test_links_of_a_module(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(_module(copied(SPLIT, tmp_path, "mlp_apply", "mlp_äpply🚀")))
+    found = await _links(reader, uri)
+    assert found["stack_frame_id=6"] == (f"{_PROGRAM}:50 in mlp_äpply🚀", f"file://{_PROGRAM}#L50")
+    assert found[_PROGRAM] == (_PROGRAM, f"file://{_PROGRAM}")
+    row = "10 {file_name_id=3 function_name_id=5 line=51 end_line=51 column=36 end_column=50}"
+    assert found[row] == (f"{_PROGRAM}:51 in mlp_äpply🚀", f"file://{_PROGRAM}#L51")
+
+
+async def test_links_are_carried_over_edits(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(_module(copied(SPLIT, tmp_path)))
+    before = await _links(reader, uri)
+    reader.replace(uri, "FileNames\n", "FileNames\n\n")
+    assert await _links(reader, uri) == before
+
+
+async def test_the_breakdown_of_the_peak_leads_to_the_program(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(sibling(SPLIT, "live-range"))
+    found = await _links(reader, uri)
+    assert found["jit(train_step)/transpose(jvp())/transpose"] == (
+        f"{_PROGRAM}:50 in mlp_apply",
+        f"file://{_PROGRAM}#L50",
+    )
+
+
+# ---------------------------------------------------------------- where the files are
+
+
+async def _program(reader: Reader, folder: Path, **settings: Any) -> str:
+    """Where the first line of the program is found in a workspace."""
+    await reader.start(RICH, folder)
+    if settings:
+        await reader.set(**settings)
+    uri = reader.open(_module(SPLIT))
+    return (await _links(reader, uri))["stack_frame_id=6"][1]
+
+
+async def test_a_source_that_is_in_the_workspace(reader: Reader, tmp_path: Path) -> None:
+    for name in ("other/programs.py", "src/programs/programs.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("")
+    assert await _program(reader, tmp_path) == f"{(tmp_path / 'src/programs/programs.py').as_uri()}#L50"
+
+
+async def test_a_source_that_is_nowhere(reader: Reader, tmp_path: Path) -> None:
+    assert await _program(reader, tmp_path) == f"file://{_PROGRAM}#L50"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_a_source_that_the_user_maps(reader: Reader, tmp_path: Path, is_there: bool) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "programs.py").write_text("")
+    if is_there:
+        (outside / "programs.py").write_text("")
+    mapping = {"/home/user/programs": str(outside)}
+    found = await _program(reader, inside, sources={"pathMapping": mapping})
+    assert found == f"{((outside if is_there else inside) / 'programs.py').as_uri()}#L50"
+
+
+async def test_a_mapping_that_is_none_is_told(reader: Reader) -> None:
+    await reader.start()
+    await reader.set(sources={"pathMapping": {"/home": 1}})
+    await reader.editor.until(lambda: bool(reader.editor.received("window/showMessage")))
+    (told,) = reader.editor.received("window/showMessage")
+    assert told["params"]["message"].startswith("xla-lens.sources.pathMapping is an object")
+
+
+# ---------------------------------------------------------------- actions
+
+
+async def _go_to_sources(reader: Reader, uri: str, marked: str) -> list[str]:
+    """The actions that lead to the program at a marked place, and where the editor is led to."""
+    position = reader.at(uri, marked)
+    range_ = {"start": position, "end": position}
+    told = []
+    for action in await reader.ask("codeAction", uri, range=range_, context={"diagnostics": []}):
+        if "source" in action["title"]:
+            found = await reader.run(
+                action["command"]["command"].removeprefix("xla-lens."), *action["command"]["arguments"]
+            )
+            (shown,) = reader.editor.received("window/showDocument")[-1:]
+            assert shown["params"] == {"uri": found["uri"], "takeFocus": True, "selection": found["range"]}
+            start = found["range"]["start"]
+            told.append(f"{action['title']} -> {found['uri']}:{start['line'] + 1}:{start['character'] + 1}")
+    return told
+
+
+async def test_from_the_schedule_to_the_program(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "programs.py").write_text("")
+    await reader.start(RICH, tmp_path)
+    uri = reader.open(sibling(SPLIT, "live-range"))
+    # The module is read after the dump.
+    await reader.ask("documentLink", uri)
+    here = (tmp_path / "programs.py").as_uri()
+    assert await _go_to_sources(reader, uri, "    35:dot\n       ^") == [
+        f"Go to Python source: programs.py:50 in mlp_apply -> {here}:50:12",
+        f"Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss -> {here}:57:29",
+        f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:15",
+        "Go to Python source: run_progs.py:54 in child -> file:///home/user/programs/run_progs.py:54:22",
+    ]
+
+
+async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(_module(SPLIT))
+    (line,) = (line for line in reader.text(uri).split("\n") if line.startswith("  %dot = "))
+    found = await _go_to_sources(reader, uri, f"{line}\n    ^")
+    assert found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> file://{_PROGRAM}:50:12"
+    assert len(found) == 4
+
+
+# ---------------------------------------------------------------- hints
+
+
+@in_all_encodings
+async def test_hints_on_the_instructions(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    uri = reader.open(_module(copied(SPLIT, tmp_path, "ynn_fusion.1", "ynn_füsion🚀")))
+    (row,) = (row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_füsion🚀 = "))
+    found = await reader.ask("inlayHint", uri, range=rows(row, row + 1))
+    assert [hint["label"] for hint in found] == ["2.0 KiB", "4.21 MiB live ◀ peak"]
+    for hint in found:
+        start = {"line": row, "character": 0}
+        assert reader.cut(uri, {"start": start, "end": hint["position"]}) == "  %ynn_füsion🚀"
+    await reader.set(inlayHints={"enable": False})
+    assert await reader.ask("inlayHint", uri, range=rows(row, row + 1)) is None
+
+
+async def test_a_module_without_a_dump_has_links_and_no_hints(reader: Reader, tmp_path: Path) -> None:
+    await reader.start()
+    path = tmp_path / "module_0000.f.before_optimizations.txt"
+    path.write_text(_module(SPLIT).read_text())
+    uri = reader.open(path)
+    assert await reader.ask("inlayHint", uri, range=reader.whole(uri)) == []
+    assert "stack_frame_id=6" in await _links(reader, uri)
