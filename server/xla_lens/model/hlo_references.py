@@ -72,9 +72,7 @@ def read_references(
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
     pattern = _SIGNED if is_signed else _BARE
-    starts: list[int] = []
-    instruction: list[int] = []
-    computation: list[int] = []
+    parts = [np.zeros((3, 0), np.int64)]
     for first, last in _chunks(data):
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
         names = [name for _, name in found]
@@ -82,13 +80,13 @@ def read_references(
         for number, name in enumerate(names):
             if rows[number] == NONE and (element := _ELEMENT.fullmatch(name)):
                 rows[number] = instructions.get(element[1], NONE)
-        starts += [start for start, _ in found]
-        instruction += rows
-        computation += map(computations.get, names, repeat(NONE))
-    columns_of = np.array((starts, instruction, computation), np.int64).reshape(3, -1)
-    is_known = (columns_of[1] != NONE) | (columns_of[2] != NONE)
-    is_definition = np.isin(columns_of[0], name_start) | np.isin(columns_of[0], columns.computations.name_start)
-    return HloReferences(*np.ascontiguousarray(columns_of[:, is_known & ~is_definition]))
+        of_computations = [*map(computations.get, names, repeat(NONE))]
+        # All at once would keep others from their turn.
+        part = np.array(([start for start, _ in found], rows, of_computations), np.int64)
+        parts.append(part[:, (part[1] != NONE) | (part[2] != NONE)])
+    told = np.concatenate(parts, axis=1)
+    is_definition = np.isin(told[0], np.concatenate((name_start, columns.computations.name_start)))
+    return HloReferences(*np.ascontiguousarray(told[:, ~is_definition]))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int]]:
