@@ -53,7 +53,8 @@ def main() -> None:
     print("\n| what | measured | bar |\n|---|--:|--:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
-    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | bar |\n|---|--:|--:|--:|")
+    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | bar |")
+    print("|---|--:|--:|--:|--:|")
     for row in requests:
         print(f"| {' | '.join(row)} |")
 

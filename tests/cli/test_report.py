@@ -82,33 +82,33 @@ At the peak of default by opcode: 4.21 MiB
 
 def test_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "line", "--top", 3)
+        _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
 At the peak of default by source line: 4.21 MiB
- 1.92 MiB  45.6 %    (no source)  5 values
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
 523.0 KiB  12.1 %    /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
-256.0 KiB   5.9 %    (2 more lines)"""
+256.0 KiB   5.9 %    (2 more lines)
+ 1.92 MiB  45.6 %    (no source)  5 values"""
     )
 
 
 def test_the_calls_that_led_to_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "totals", "--top", 2, "--stacks").partition("At the peak")[2]
+    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("At the peak")[2]
     assert (
         text
         == """\
  of default by source line: 4.21 MiB
- 1.92 MiB  45.6 %    (no source)  5 values
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
                        /home/user/programs/programs.py:50:12 in mlp_apply
                        /home/user/programs/programs.py:57:29 in mlp_train.<locals>.train_step.<locals>.loss
                        /home/user/programs/programs.py:58:15 in mlp_train.<locals>.train_step
                        /home/user/programs/run_progs.py:54:22 in child
                        <string>:1:67 in <module>
-779.0 KiB  18.0 %    (3 more lines)"""
+779.0 KiB  18.0 %    (3 more lines)
+ 1.92 MiB  45.6 %    (no source)  5 values"""
     )
     lines = _json(capsys, SPLIT, "--part", "line")["memory_spaces"][0]["lines"]
-    assert [frame["line"] for frame in lines["lines"][1]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
+    assert [frame["line"] for frame in lines["lines"][0]["stacks"][0]["frames"]] == [50, 57, 58, 54, 1]
 
 
 def test_source_lines_without_the_module(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ def test_source_lines_of_a_release_that_tells_them_itself(capsys: pytest.Capture
         _part(capsys, SEED, "--part", "line")
         == """\
 At the peak of default by source line: 580.0 KiB
-320.0 KiB  55.2 %    (no source)  2 values
 256.0 KiB  44.1 %    test_auto_sharding_basic.py:50  1 value
-  4.0 KiB   0.7 %    test_auto_sharding_basic.py:52  1 value"""
+  4.0 KiB   0.7 %    test_auto_sharding_basic.py:52  1 value
+320.0 KiB  55.2 %    (no source)  2 values"""
     )
 
 

@@ -11,8 +11,8 @@ from lsprotocol import types as lsp
 from xla_lens.features.hints import Hint
 from xla_lens.files import explanation_path
 from xla_lens.lsp.client import Client
+from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.plain import Json, Plain
-from xla_lens.lsp.session import OpenDocument
 from xla_lens.lsp.sync import uri_of
 from xla_lens.model.findings import Finding, Severity
 from xla_lens.model.members import Member

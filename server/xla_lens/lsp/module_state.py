@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +23,8 @@ class ModuleState:
         self._known: LoadedModule | None = None
         self._task: asyncio.Task[None] | None = None
         self._load: object = None
+        self.seconds = 0.0
+        """How long the last load took."""
 
     @property
     def module(self) -> HloModule | None:
@@ -33,6 +36,11 @@ class ModuleState:
         """The stamp of the module's file, if it was read from the disk."""
         known = self._known
         return {Path(known.module.member.label): known.stamp} if known and known.stamp else {}
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether it is being read again."""
+        return self._task is not None and not self._task.done()
 
     def reload(self, path: Path, texts: Mapping[Path, Document], loaded: Callable[[], None]) -> None:
         """Reads the module of the set of a file again, if it has changed. `loaded` is called when that is done."""
@@ -49,13 +57,14 @@ class ModuleState:
 
     async def ready(self) -> HloModule | None:
         """The module, as soon as it is read."""
-        while self._task and not self._task.done():
+        while self._task and self.is_loading:
             # If it is given up, that is no reason to give up who waits for it: another may have taken its place.
             await asyncio.wait((self._task,))
         return self.module
 
     async def _read(self, path: Path, texts: Mapping[Path, Document], loaded: Callable[[], None]) -> None:
         self._load = load = object()
+        started = time.monotonic()
         try:
             known = await in_thread(load_module_of, path, texts, self._known, lambda: self._load is not load)
         except Cancelled:
@@ -64,5 +73,5 @@ class ModuleState:
             logger.exception("cannot load the HLO module of %s", path)
             return
         if self._load is load:
-            self._known = known
+            self._known, self.seconds = known, time.monotonic() - started
             loaded()

@@ -19,6 +19,7 @@ from typing import Final
 from xla_lens.files import LoadedFile, Stamp, stamps
 from xla_lens.lsp.loading import load_set, set_files, set_key
 from xla_lens.lsp.module_state import ModuleState
+from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo_module import HloModule
@@ -39,21 +40,6 @@ _LONGEST_PAUSE: Final = 2.0
 
 _VISITED: Final = 2
 """Sets without an open document that are kept for what is asked next."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenDocument:
-    """A document that the editor has open. `opening` tells this time that it was opened from others; `edits` are
-    those since `analysed`, the text that the last analysis is of; None if there is none of it.
-    """
-
-    uri: str
-    path: Path
-    version: int
-    document: Document
-    opening: object
-    analysed: Document | None = None
-    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -145,10 +131,14 @@ class DumpSetState:
         return self._module.module
 
     async def module_for(self, path: Path) -> HloModule | None:
-        """The HLO module to answer from about a file of the set: about its own that of the text as it is now."""
+        """The HLO module to answer from about a file of the set: about its own that of the text as it is now, if that
+        does not take long.
+        """
         opened, module = self.open.get(path), self.module
         is_own = module is not None and module.member.label == str(path)
-        if module is None or (is_own and opened and opened.document is not module.member.document):
+        is_stale = opened and module and opened.document is not module.member.document
+        is_known = opened and module and opened.analysed is module.member.document
+        if module is None or (is_own and is_stale and not (is_known and self._module.seconds > _SHORT)):
             await self.settled()
             module = await self._module.ready()
         return module
@@ -162,7 +152,8 @@ class DumpSetState:
 
     def note_answer(self, method: str, path: Path) -> None:
         """A request about a file is answered from the analysis as it is now."""
-        if self._task and not self._task.done():
+        is_of_module = self.module is not None and self.module.member.label == str(path)
+        if (self._task and not self._task.done()) or (is_of_module and self._module.is_loading):
             self._outdated.add(method)
         else:
             self._answered.setdefault(method, set()).add(path)
@@ -229,6 +220,8 @@ class DumpSetState:
     def _module_loaded(self, job: _Job) -> None:
         if self.module:
             self._note_analysed(job, Path(self.module.member.label), self.module.member.document)
+            if self._outdated:
+                self._events.loaded(self)
 
     def _note_analysed(self, job: _Job, path: Path, document: Document) -> None:
         """A document was read as it was at the start of a load."""

@@ -36,8 +36,8 @@ class LineBytes:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The bytes of a step by line, the most first; they add up to the live bytes. `unresolved_bytes` of them have a
-    source that only an HLO module can tell, and none is there or it does not.
+    """The bytes of a step by line, the most first and what has no source last; they add up to the live bytes.
+    `unresolved_bytes` of them have a source that only an HLO module can tell, and none is there or it does not.
     """
 
     lines: tuple[LineBytes, ...]
@@ -61,7 +61,7 @@ def lines_at(dump: DumpSet, module: HloModule | None, step: int, color: int) -> 
             found[replace(own, column=None) if own else None].append((value, size_bytes, stacks[name]))
             unresolved_bytes += size_bytes * (own is None and _names_a_frame(dump, name))
     lines = [_line(frame, rows) for frame, rows in found.items()]
-    return Lines(tuple(sorted(lines, key=lambda line: -line.size_bytes)), unresolved_bytes)
+    return Lines(tuple(sorted(lines, key=lambda line: (line.frame is None, -line.size_bytes))), unresolved_bytes)
 
 
 def _line(frame: StackFrame | None, rows: list[tuple[int, int, tuple[StackFrame, ...]]]) -> LineBytes:

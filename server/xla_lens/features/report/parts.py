@@ -41,11 +41,12 @@ from xla_lens.syntax.columns import NONE, Column
 def line_report(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
     """Which lines the bytes of a memory space at a step come from."""
     found = lines_at(dump, module, step, space.color)
+    lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
         count=len(found.lines),
-        lines=tuple(_line(dump, line) for line in found.lines[:top]),
-        rest_bytes=sum(line.size_bytes for line in found.lines[top:]) if top is not None else 0,
+        lines=tuple(_line(dump, line) for line in (*lines[:top], *unknown)),
+        rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
         unresolved_bytes=found.unresolved_bytes,
     )
 

@@ -17,10 +17,11 @@ _MAX_FRAMES: Final = 32
 
 def line_part(lines: LineReport, space: str, stacks: int) -> Part:
     """The bytes at the peak by line, each with so many of the chains of calls that led there."""
-    rows = [row for line in lines.lines for row in _rows(line, lines.size_bytes, stacks)]
+    rows = [row for line in lines.lines if line.file is not None for row in _rows(line, lines.size_bytes, stacks)]
     if lines.count > len(lines.lines):
         left_out = f"({counted(lines.count - len(lines.lines), 'more line')})"
         rows.append((human(lines.rest_bytes), percent(lines.rest_bytes, lines.size_bytes), f"  {left_out}"))
+    rows += [row for line in lines.lines if line.file is None for row in _rows(line, lines.size_bytes, stacks)]
     table = Table(("size", "share", "source line"), tuple(rows), left=(2,), has_plain_header=False, indent=0)
     lost = f"The lines of {human(lines.unresolved_bytes)} stand in the HLO module, which is not there or does not tell."
     title = f"At the peak of {space} by source line: {human(lines.size_bytes)}"
