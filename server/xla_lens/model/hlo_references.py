@@ -61,6 +61,7 @@ _NAME: Final = rb"[^\s{}()\[\]\",=%]+"
 _SIGNED: Final = re.compile(rb"%(" + _NAME + rb")")
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])([A-Za-z_][^\s{}()\[\]\",=%]*+)(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
+_MOST: Final = 1 << 31
 _CHUNK: Final = 1 << 18
 """Bytes that are looked at in one go: others wait for so long."""
 
@@ -72,7 +73,10 @@ def read_references(
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
     pattern = _SIGNED if is_signed else _BARE
-    parts = [np.zeros((3, 0), np.int64)]
+    definitions = np.sort(np.concatenate((name_start, columns.computations.name_start, (len(data),))))
+    # Half as wide as other columns: there are hundreds of thousands of rows.
+    number_type = np.int32 if len(data) < _MOST else np.int64
+    parts = [np.zeros((3, 0), number_type)]
     for first, last in _chunks(data):
         found = [(match.start(1), match[1]) for match in pattern.finditer(data, first, last)]
         names = [name for _, name in found]
@@ -82,11 +86,10 @@ def read_references(
                 rows[number] = instructions.get(element[1], NONE)
         of_computations = [*map(computations.get, names, repeat(NONE))]
         # All at once would keep others from their turn.
-        part = np.array(([start for start, _ in found], rows, of_computations), np.int64)
-        parts.append(part[:, (part[1] != NONE) | (part[2] != NONE)])
-    told = np.concatenate(parts, axis=1)
-    is_definition = np.isin(told[0], np.concatenate((name_start, columns.computations.name_start)))
-    return HloReferences(*np.ascontiguousarray(told[:, ~is_definition]))
+        part = np.array(([start for start, _ in found], rows, of_computations), number_type)
+        is_definition = definitions[definitions.searchsorted(part[0])] == part[0]
+        parts.append(part[:, ((part[1] != NONE) | (part[2] != NONE)) & ~is_definition])
+    return HloReferences(*np.concatenate(parts, axis=1))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[int, int]]:
