@@ -81,9 +81,12 @@ def test_lenses(neovim: Neovim, split: Dump) -> None:
 def test_links(neovim: Neovim, split: Dump) -> None:
     _open(neovim, split)
     links = _ask(neovim, "textDocument/documentLink", "{ textDocument = vim.lsp.util.make_text_document_params(0) }")
-    assert {link["target"].rpartition("#")[0] for link in links} == {
+    assert {link["target"].rpartition("#")[0] for link in links if "target" in link} == {
         split.file(end).as_uri() for end in ("buffer-assignment", "buffer-assignment-values")
     }
+    # Those to sources are found when they are followed.
+    sources = {(link["data"]["path"], link["data"]["line"]) for link in links if "target" not in link}
+    assert ("/home/user/programs/programs.py", 50) in sources
 
 
 def test_actions(neovim: Neovim, split: Dump) -> None:
