@@ -99,11 +99,11 @@ def test_the_calls_that_led_to_a_line(capsys: pytest.CaptureFixture[str]) -> Non
         == """\
  of default by source line: 4.21 MiB
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
-                       /home/user/programs/programs.py:50:12 in mlp_apply
-                       /home/user/programs/programs.py:57:29 in mlp_train.<locals>.train_step.<locals>.loss
-                       /home/user/programs/programs.py:58:15 in mlp_train.<locals>.train_step
-                       /home/user/programs/run_progs.py:54:22 in child
-                       <string>:1:67 in <module>
+                       /home/user/programs/programs.py:50:13 in mlp_apply
+                       /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
+                       /home/user/programs/programs.py:58:16 in mlp_train.<locals>.train_step
+                       /home/user/programs/run_progs.py:54:23 in child
+                       <string>:1:68 in <module>
 779.0 KiB  18.0 %    (3 more lines)
  1.92 MiB  45.6 %    (no source)  5 values"""
     )

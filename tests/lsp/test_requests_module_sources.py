@@ -127,10 +127,10 @@ async def test_from_the_schedule_to_the_program(reader: Reader, tmp_path: Path) 
     await reader.ask("documentLink", uri)
     here = (tmp_path / "programs.py").as_uri()
     assert await _go_to_sources(reader, uri, "    35:dot\n       ^") == [
-        f"Go to Python source: programs.py:50 in mlp_apply -> {here}:50:12",
-        f"Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss -> {here}:57:29",
-        f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:15",
-        "Go to Python source: run_progs.py:54 in child -> file:///home/user/programs/run_progs.py:54:22",
+        f"Go to Python source: programs.py:50 in mlp_apply -> {here}:50:13",
+        f"Go to Python source: programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss -> {here}:57:30",
+        f"Go to Python source: programs.py:58 in mlp_train.<locals>.train_step -> {here}:58:16",
+        "Go to Python source: run_progs.py:54 in child -> file:///home/user/programs/run_progs.py:54:23",
     ]
 
 
@@ -139,7 +139,7 @@ async def test_from_an_instruction_of_the_module_to_the_program(reader: Reader) 
     uri = reader.open(_module(SPLIT))
     (line,) = (line for line in reader.text(uri).split("\n") if line.startswith("  %dot = "))
     found = await _go_to_sources(reader, uri, f"{line}\n    ^")
-    assert found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> file://{_PROGRAM}:50:12"
+    assert found[0] == f"Go to Python source: programs.py:50 in mlp_apply -> file://{_PROGRAM}:50:13"
     assert len(found) == 4
 
 

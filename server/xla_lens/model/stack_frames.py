@@ -10,7 +10,7 @@ from xla_lens.syntax.hlo_module import HloColumns, Strings
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """A call: the file as the machine that compiled names it, the line and the column from 1, and the function. What is
+    """A call: the file as the machine that compiled names it, the line from 1 and the column from 0, as Python counts them, and the function. What is
     not told is None.
     """
 

@@ -15,8 +15,9 @@ def frame_text(frame: StackFrame) -> str:
 
 
 def frame_place(frame: StackFrame) -> str:
-    """The same with the column, which tells calls in one line apart."""
-    return frame_text(frame) + (f":{frame.column}" if frame.line is not None and frame.column is not None else "")
+    """The same with the column, which tells calls in one line apart. There it is counted from 1."""
+    is_told = frame.line is not None and frame.column is not None
+    return frame_text(frame) + (f":{(frame.column or 0) + 1}" if is_told else "")
 
 
 def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:

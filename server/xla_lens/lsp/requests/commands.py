@@ -228,9 +228,9 @@ async def _go_to(arguments: _Arguments) -> Any:
 
 
 async def _go_to_source(arguments: _Arguments) -> Any:
-    """Goes to a line of a program, by the path that a dump tells; lines and columns are counted from 1 there."""
+    """Goes to a line of a program, counted from 1, by the path that a dump tells."""
     path = arguments.need("path", str)
-    place = lsp.Position(*(max((arguments.number(name) or 1) - 1, 0) for name in ("line", "column")))
+    place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
     uri = await arguments.server.index.sources.address(path, None)
     if uri is None:
         raise JsonRpcInvalidParams(message=f"{shortened(path, _WIDEST)} is not in the workspace")

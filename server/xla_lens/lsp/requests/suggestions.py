@@ -111,7 +111,7 @@ def _action(context: Context, action: Action, diagnostics: Sequence[lsp.Diagnost
         case GoToPeak():
             command = _to(context, title, Command.GO_TO, action.place)
         case GoToSource(frame):
-            argument = {"path": frame.file, "line": frame.line, "column": frame.column}
+            argument = {"path": frame.file, "line": frame.line, "character": frame.column}
             command = lsp.Command(title, Command.GO_TO, arguments=[argument])
         case ShowPage(page):
             command = _show(context, title, page)
