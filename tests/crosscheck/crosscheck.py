@@ -18,8 +18,10 @@ sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from crosscheck.rules import Result, compare
+from crosscheck.stacks import wrong_stacks
 from crosscheck.tables import tables, unexplained
 from xla_lens.cli.sets import load_sets
+from xla_lens.files import find_sets, load_module
 from xla_lens.syntax.file_names import SUFFIXES, MemberKind, module_name
 
 HERE = Path(__file__).parent
@@ -27,7 +29,10 @@ DUMPS = HERE / "dumps"
 FACTS = HERE / "facts.json"
 README = HERE / "README.md"
 
-KEPT = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+KEPT = (
+    *(SUFFIXES[kind] for kind in (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)),
+    "after_optimizations.txt",
+)
 
 
 def run(python: Path, script: str, *arguments: Path) -> str:
@@ -51,6 +56,17 @@ def compare_all(folder: Path, facts: dict[str, Any]) -> list[Result]:
     return results
 
 
+def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
+    """The calls that xprof tells otherwise, of all dump sets of a folder."""
+    wrong = []
+    for files in find_sets(folder):
+        name, loaded = module_name(files.stem.name + ".txt"), load_module(files, {}, None, lambda: False)
+        assert name
+        assert loaded
+        wrong += [f"{name}: {line}" for line in wrong_stacks(loaded.module, facts["modules"][name]["stacks"])]
+    return wrong
+
+
 def readme_with(text: str, shown: str) -> str:
     """README.md with other tables between its two marks."""
     before, mark, rest = text.partition("<!-- tables -->\n")
@@ -65,7 +81,7 @@ def record(folder: Path, facts: dict[str, Any], shown: str) -> None:
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
     for path in sorted(folder.iterdir()):
-        if any(path.name.endswith(SUFFIXES[kind]) for kind in KEPT):
+        if path.name.endswith(KEPT):
             shutil.copy(path, DUMPS)
     modules = ",\n".join(f"{json.dumps(name)}: {_compact(one)}" for name, one in facts["modules"].items())
     FACTS.write_text(f'{{"versions": {json.dumps(facts["versions"])}, "modules": {{\n{modules}\n}}}}\n')
@@ -88,7 +104,7 @@ def main() -> int:
         results = compare_all(folder, facts)
         shown = tables(results, facts["versions"])
         print(shown)
-        differences = unexplained(results)
+        differences = unexplained(results) + "".join(f"{line}\n" for line in compare_stacks(folder, facts))
         print(differences, end="")
         if options.record and not differences:
             record(folder, facts, shown)

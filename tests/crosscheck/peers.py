@@ -164,11 +164,11 @@ def _place(of: Any, index: Any) -> str:
 # ---------------------------------------------------------------- xprof
 
 
-def xprof_facts(path: Path, colors: list[int]) -> dict[str, Any]:
-    """What the memory viewer shows, for each memory space. MiB are powers of two of bytes, so that they are exact."""
+def xprof_shows(path: Path, colors: list[int]) -> dict[str, Any]:
+    """What the memory viewer shows, for each memory space."""
     from xprof.convert.raw_to_tool_data import xspace_to_tool_data
 
-    facts = {}
+    shown = {}
     with tempfile.TemporaryDirectory() as session:
         shutil.copy(path, Path(session) / "module.hlo_proto.pb")
         space = Path(session) / "host.xplane.pb"
@@ -176,11 +176,18 @@ def xprof_facts(path: Path, colors: list[int]) -> dict[str, Any]:
         for color in colors:
             wanted = {"module_name": "module", "memory_space": str(color)}
             text, _ = xspace_to_tool_data([str(space)], "memory_viewer", wanted)
-            facts[str(color)] = _viewer_facts(json.loads(text))
-    return facts
+            shown[str(color)] = json.loads(text)
+    return shown
 
 
-def _viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
+def stacks(shown: dict[str, Any]) -> dict[str, list[str]]:
+    """The calls that made each object at the peak, the innermost first, by its instruction."""
+    objects = [one for one in shown.get("maxHeap", []) if "instructionName" in one and "sourceInfo" in one]
+    return {one["instructionName"]: one["sourceInfo"]["stackFrame"].split("\n") for one in objects}
+
+
+def viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
+    """What the memory viewer says of one memory space. MiB are powers of two of bytes, so that they are exact."""
     objects = shown.get("maxHeap", [])
     return {
         "total": _bytes(shown, "totalBufferAllocationMib"),
@@ -226,7 +233,12 @@ def facts(folder: Path) -> dict[str, Any]:
     for name, path in modules(folder):
         proto = proto_facts(path.read_bytes())
         colors = sorted({one["color"] for one in proto["allocations"]})
-        found[name] = {"proto": proto, "xprof": xprof_facts(path, colors)}
+        shown = xprof_shows(path, colors)
+        found[name] = {
+            "proto": proto,
+            "xprof": {color: viewer_facts(one) for color, one in shown.items()},
+            "stacks": {name: frames for one in shown.values() for name, frames in stacks(one).items()},
+        }
     return {"versions": {name: version(name) for name in ("jax", "jaxlib", "xprof")}, "modules": found}
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from crosscheck.ours import WHOLE_LIFE, Ours
 from crosscheck.rules import Result, compare
+from crosscheck.stacks import wrong_stacks
 from crosscheck.tables import tables
-from samples import analysis_of, big_dumps, needs_shared_dumps
+from samples import analysis_of, big_dumps, module_of, needs_shared_dumps
 from xla_lens.syntax.columns import Kind
 
 _HERE = Path(__file__).parent
@@ -31,6 +32,12 @@ def test_the_peers_agree_or_a_rule_explains_why_not(module: str) -> None:
     result = _result(module)
     assert not result.differences
     assert len(result.comparisons) == 6 + 13 * len(result.spaces)
+
+
+def test_xprof_tells_the_same_calls() -> None:
+    for module, facts in _MODULES.items():
+        assert not list(wrong_stacks(module_of(_path(module)), facts["stacks"]))
+    assert sum(len(facts["stacks"]) for facts in _MODULES.values()) > 5
 
 
 def test_the_programs_have_what_the_rules_are_about() -> None:

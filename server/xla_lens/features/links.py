@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -34,7 +34,7 @@ from xla_lens.model.places import Place, total_place
 from xla_lens.model.quotes import Quotes
 from xla_lens.model.sources import frames_of, source_mentions
 from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
-from xla_lens.syntax.columns import NONE, Section
+from xla_lens.syntax.columns import NONE, Column, Section, UsedValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,8 @@ def _sources(dump: DumpSet, module: HloModule | None, member: Member) -> Iterato
     """
     data, used = member.document.data, dump.used_values
     rows = np.flatnonzero(used.instruction_start != NONE)
-    # What a header that cannot be read is about is not known.
-    names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
-    spans = zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
     without_source: set[int] = set()
-    for name, start, end in spans:
+    for name, start, end in chain.from_iterable(_spans(used, part) for part in _parts(rows)):
         if name in without_source:
             continue
         is_told = False
@@ -91,6 +88,20 @@ def _sources(dump: DumpSet, module: HloModule | None, member: Member) -> Iterato
             yield Link(mention.start, mention.end, mention.frame)
         if not is_told and name != NONE:
             without_source.add(name)
+
+
+_PART: Final = 1_000
+
+
+def _parts(rows: Column) -> Iterator[Column]:
+    """Rows in parts: the first few may be enough."""
+    return (rows[first : first + _PART] for first in range(0, len(rows), _PART))
+
+
+def _spans(used: UsedValues, rows: Column) -> Iterator[tuple[int, int, int]]:
+    """The names, starts and ends of quotes. What a header that cannot be read is about is not known."""
+    names = np.where(used.id[rows] != NONE, used.name[rows], NONE)
+    return zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
 
 
 def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Iterator[Link]:
@@ -112,7 +123,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Itera
             yield Link(start, end, frame)
 
 
-_MOST_NAMES: Final = 1_500
+_MOST_NAMES: Final = 500
 
 
 def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:

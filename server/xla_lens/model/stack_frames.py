@@ -10,8 +10,8 @@ from xla_lens.syntax.hlo_module import HloColumns, Strings
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """A call: the file as the machine that compiled names it, the line from 1 and the column from 0, as Python counts them, and the function. What is
-    not told is None.
+    """A call: the file as the machine that compiled names it, the line from 1 and the column from 0, as Python counts
+    them, and the function. What is not told is None.
     """
 
     file: str

@@ -24,7 +24,7 @@ SYMBOL_LIMIT: Final = 1_000
 HINT_LIMIT: Final = 100_000
 """Hints of each kind in one answer, at most: some editors ask for those of a whole file."""
 
-LINK_LIMIT: Final = 2_000
+LINK_LIMIT: Final = 1_000
 """Links of each kind, at most."""
 
 

@@ -20,7 +20,7 @@ from xla_lens.render.markdown import without_marks
 Going: TypeAlias = lsp.DefinitionParams | lsp.DeclarationParams | lsp.TypeDefinitionParams | lsp.ImplementationParams
 _Locations: TypeAlias = list[lsp.Location] | list[lsp.LocationLink] | None
 
-HIGHLIGHT_LIMIT: Final = 500
+HIGHLIGHT_LIMIT: Final = 300
 """Words that are marked, at most: an editor asks at each move of the cursor."""
 
 _HIGHLIGHTS: Final = {
