@@ -1,5 +1,6 @@
 """How long each request takes, as an editor sees it: from the message to the answer, on the biggest dumps."""
 
+import gc
 import os
 import random
 import statistics
@@ -38,6 +39,8 @@ async def request_times(dumps: Path) -> list[tuple[str, ...]]:
     """The rows of a table: the request, its times on the 70B set, on one file of 48 MB and on the HLO module of the 70B
     set, and its bar.
     """
+    # That of this process would look through all lines of the documents in the midst of an answer.
+    gc.disable()
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     of_set = [path for kind, path in find_set(assignment).paths.items() if kind in _SET]
     single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
