@@ -15,7 +15,7 @@ from xla_lens.lsp.sources import file_index, mapped, nearest
         ("/home/user/a/b.py", {"/home/user/": "/me/"}, "/me/a/b.py"),
         ("/home/user/a/b.py", {"/home": "/x", "/home/user/a": "/y", "/home/user": "/z"}, "/y/b.py"),
         ("/home/username/b.py", {"/home/user": "/me"}, "/home/username/b.py"),
-        ("/home/user/b.py", {"/": "/root"}, "/root/home/user/b.py"),
+        ("/home/user/b.py", {"/": "/me"}, "/me/home/user/b.py"),
         ("/home/user/b.py", {"/home/user": "/"}, "/b.py"),
         ("C:\\src\\a\\b.py", {"C:\\src": "/src"}, "/src/a/b.py"),
         ("src/b.py", {"src": "lib"}, "lib/b.py"),

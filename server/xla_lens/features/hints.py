@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_mentions import made_bytes
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
@@ -82,12 +83,11 @@ def module_hints(analysis: Analysis, module: HloModule, start: int, end: int, li
     names = [dump.name_number(module.name(row)) for row in range(first, last)]
     steps = taken(dump.schedule_row_of_name, np.array(names, np.int64))
     rows = np.flatnonzero(steps != NONE)[:limit]
-    sizes = np.zeros(len(dump.names), np.int64)
-    np.add.at(sizes, dump.values.name, np.maximum(dump.values.size_bytes, 0))
+    sizes = made_bytes(dump)
     found: list[Hint] = []
     for row, facts in zip(rows.tolist(), _live_bytes(analysis, steps[rows]), strict=True):
         offset = int(table.name_end[first + row])
-        if sizes[names[row]]:
+        if sizes[names[row]] > 0:
             found.append(Hint(offset, SizeHint(int(sizes[names[row]]))))
         if facts.live:
             found.append(Hint(offset, facts))

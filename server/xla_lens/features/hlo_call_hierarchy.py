@@ -20,7 +20,7 @@ from xla_lens.model.hlo_mentions import (
     hlo_uses,
     reference_at,
 )
-from xla_lens.model.hlo_module import HloModule, operand_position
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.places import Place
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.instruction_scan import operand_places, operands_end, operands_of
@@ -148,7 +148,7 @@ def _callees(module: HloModule, row: int, limit: int) -> Iterator[tuple[HloTarge
 def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, int]]:
     head = module.head(row)
     for operand in operand_places(module.data, head, *module.span(row)) if head else ():
-        producer = _named(module, operand.name)
+        producer, _ = module.operand(operand.name)
         seen = {row}
         while producer not in seen and (source := _seen_through(module, producer)) != NONE:
             seen.add(producer)
@@ -157,18 +157,13 @@ def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, in
             yield HloInstruction(producer), operand.start, operand.end
 
 
-def _named(module: HloModule, operand: bytes) -> int:
-    row = module.instruction(operand)
-    return row if row != NONE else module.instruction(operand_position(operand)[0])
-
-
 def _seen_through(module: HloModule, row: int) -> int:
     """What an instruction gives a part or a view of, NONE if it makes something of its own."""
     head = module.head(row) if row != NONE else None
     if head is None or head.opcode not in VIEWS:
         return NONE
     operands = operands_of(module.data, head, *module.span(row))
-    return _named(module, operands[0]) if operands else NONE
+    return module.operand(operands[0])[0] if operands else NONE
 
 
 def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:

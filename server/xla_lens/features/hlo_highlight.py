@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from xla_lens.model.hlo_mentions import HloComputation, HloInstruction, HloMention, hlo_uses
+from xla_lens.model.hlo_mentions import HloMention, definition_place, hlo_uses
 from xla_lens.model.hlo_module import HloModule
 
 
@@ -10,10 +10,6 @@ def hlo_highlights(module: HloModule, mention: HloMention, limit: int) -> list[H
     """The definition of an instruction or a computation, and the words that mean it, or any element of it; at most
     `limit`.
     """
-    match mention.target:
-        case HloInstruction(row):
-            place = module.place(row)
-        case HloComputation(row):
-            place = module.computation_place(row)
+    place = definition_place(module, mention.target)
     definition = HloMention(mention.target, place.start, place.end, is_definition=True)
     return [definition, *islice(hlo_uses(module, mention.target), limit - 1)]

@@ -38,7 +38,6 @@ class HloInstructionFacts:
     opcode: str | None
     shape: str | None
     computation: str
-    is_root: bool
     has_dump: bool
     target: Target | None
     elements: tuple[ElementFacts, ...]
@@ -80,7 +79,6 @@ def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) 
         opcode=head.opcode.decode("utf-8", "replace") if head else None,
         shape=module.data[head.shape_start : head.shape_end].decode("utf-8", "replace") if head else None,
         computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
-        is_root=bool(table.is_root[target.row]),
         has_dump=bool(dump.members),
         target=None if isinstance(meaning, Instruction) and several else meaning,
         elements=tuple(_element(analysis, value) for value in several[:VALUES]),

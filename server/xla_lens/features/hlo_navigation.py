@@ -22,6 +22,7 @@ from xla_lens.model.hlo_mentions import (
     HloComputation,
     HloInstruction,
     HloMention,
+    definition_place,
     hlo_uses,
     meaning_of,
     values_of,
@@ -35,11 +36,7 @@ from xla_lens.syntax.columns import NONE
 
 def hlo_definition(module: HloModule, mention: HloMention) -> list[Place]:
     """Where an instruction or a computation is defined."""
-    match mention.target:
-        case HloInstruction(row):
-            return [module.place(row)]
-        case HloComputation(row):
-            return [module.computation_place(row)]
+    return [definition_place(module, mention.target)]
 
 
 def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:

@@ -11,6 +11,7 @@ from itertools import repeat
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_mentions import made_bytes
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.outline import Counted, Symbol, SymbolKind
 from xla_lens.syntax.columns import NONE, Column
@@ -54,11 +55,9 @@ def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
 
 def _made_bytes(dump: DumpSet, module: HloModule) -> Column:
     """For each instruction the bytes of the values that it makes, NONE if it makes none."""
-    names, values = dump.values.name, np.flatnonzero(dump.values.size_bytes != NONE)
     found = np.full(len(module.columns.instructions), NONE)
-    sizes = np.zeros(len(dump.names), np.int64)
-    np.add.at(sizes, names[values], dump.values.size_bytes[values])
-    made = np.unique(names[values])
+    sizes = made_bytes(dump)
+    made = np.flatnonzero(sizes != NONE)
     rows = map(module.instruction_rows.get, map(dump.names.__getitem__, made.tolist()), repeat(NONE))
     row = np.fromiter(rows, np.int64, len(made))
     found[row[row != NONE]] = sizes[made[row != NONE]]

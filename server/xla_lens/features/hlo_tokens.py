@@ -68,7 +68,7 @@ def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | Non
     is_computation = bare in module.computation_rows
     if is_computation and key in CALLING:
         return TokenType.COMPUTATION
-    if bare is not name or bare in module.instruction_rows or operand_position(bare)[0] in module.instruction_rows:
+    if bare is not name or module.operand(bare)[0] != NONE:
         return TokenType.INSTRUCTION
     return TokenType.COMPUTATION if is_computation else None
 

@@ -18,7 +18,7 @@ from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.requests import HANDLERS, Wide, handler_for
 from xla_lens.lsp.requests.content import page_uri
-from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.serve import create_server
 from xla_lens.lsp.strict import strict_converter
 from xla_lens.model.findings import Code
@@ -91,7 +91,7 @@ class _Check:
         member = context.member
         size = len(member.document.data)
         starts = [token.start for token in tokens(context.analysis, member, 0, size, size + 1)]
-        if context.module and member is context.module.member:
+        if isinstance(context, ModuleContext):
             starts = [word.start() for word in _WORD.finditer(member.document.data)]
         if sample is not None and sample < len(starts):
             starts = sorted(random.Random(0).sample(starts, sample))

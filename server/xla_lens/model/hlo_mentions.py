@@ -8,9 +8,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule, operand_position
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.mentions import Instruction, Value
+from xla_lens.model.places import Place
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo import NAME, NAME_CHARACTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class HloMention:
 
 
 _LONGEST_NAME: Final = 1024
-_NAME: Final = re.compile(rb"%?([^\s{}()\[\]\",=%]+)")
-_NO_NAME: Final = re.compile(rb"[^\s{}()\[\]\",=%]")
+_WORD: Final = re.compile(rb"%?" + NAME)
+_IN_NAME: Final = re.compile(NAME_CHARACTER)
 _CALLED: Final = re.compile(rb"([a-z_]+)=\{?(?:[^{}=\"]*,)?\s*\Z")
 CALLING: Final = frozenset(
     (
@@ -72,14 +74,14 @@ def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
 def _word(data: bytes, offset: int) -> tuple[int, int] | None:
     """The name around a byte, with the ``%`` before it."""
     start = offset
-    while start > 0 and offset - start < _LONGEST_NAME and _NO_NAME.match(data, start - 1):
+    while start > 0 and offset - start < _LONGEST_NAME and _IN_NAME.match(data, start - 1):
         start -= 1
     if (comment := data.rfind(b"*/", start, offset)) >= 0:
         # An operand without a sign stands right behind.
         start = comment + len(b"*/")
     if data[start - 1 : start] == b"%":
         start -= 1
-    match = _NAME.match(data, start, start + 2 * _LONGEST_NAME)
+    match = _WORD.match(data, start, start + 2 * _LONGEST_NAME)
     return match.span() if match else None
 
 
@@ -100,10 +102,8 @@ def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | No
         key = _CALLED.search(data, max(own.end, start - _LONGEST_NAME), start)
         if key and key[1] in CALLING:
             return HloMention(HloComputation(computation), start, end, is_definition=False)
-    operand, index = operand_position(name)
-    instruction = module.instruction(operand if module.instruction(name) == NONE else name)
+    instruction, index = module.operand(name)
     if instruction != NONE:
-        index = index if operand != name and module.instruction(name) == NONE else b""
         return HloMention(HloInstruction(instruction, index), start, end, is_definition=False)
     return HloMention(HloComputation(computation), start, end, is_definition=False) if computation != NONE else None
 
@@ -116,6 +116,15 @@ def _is_reference(module: HloModule, row: int, start: int, end: int) -> bool:
     if data[end : end + 1] in (b"(", b"=") or b'"' in (data[start - 1 : start], data[end : end + 1]):
         return False
     return data.count(b'"', module.span(row)[0], start) % 2 == 0
+
+
+def definition_place(module: HloModule, target: HloTarget) -> Place:
+    """The name of an instruction or a computation where it is defined."""
+    match target:
+        case HloInstruction(row):
+            return module.place(row)
+        case HloComputation(row):
+            return module.computation_place(row)
 
 
 def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
@@ -138,7 +147,7 @@ def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
 
 def reference_at(module: HloModule, start: int) -> HloMention | None:
     """What is mentioned by the name that starts at a byte, behind its sign, and is no definition."""
-    word = _NAME.match(module.data, start)
+    word = _WORD.match(module.data, start)
     is_signed = module.data[start - 1 : start] == b"%"
     found = _named(module, module.instruction_at(start), start - is_signed, word.end()) if word else None
     return found if found and not found.is_definition else None
@@ -160,6 +169,16 @@ def values_of(dump: DumpSet, name: bytes) -> list[int]:
     keys, values = dump.position_map
     first, last = keys.searchsorted((number * len(dump.indices), (number + 1) * len(dump.indices)))
     return list(dict.fromkeys(values[first:last].tolist()))
+
+
+def made_bytes(dump: DumpSet) -> Column:
+    """For each name the bytes of the values that its instruction makes, NONE if no size of them is known."""
+    values = dump.values
+    known = np.flatnonzero(values.size_bytes != NONE)
+    sizes = np.full(len(dump.names), NONE)
+    sizes[values.name[known]] = 0
+    np.add.at(sizes, values.name[known], values.size_bytes[known])
+    return sizes
 
 
 def meaning_of(dump: DumpSet, name: bytes, index: bytes) -> Value | Instruction | None:

@@ -61,6 +61,16 @@ class HloModule:
         """The instruction of a name, NONE if there is none."""
         return self.instruction_rows.get(name, NONE)
 
+    def operand(self, name: bytes) -> tuple[int, bytes]:
+        """The instruction that an operand names, NONE if there is none, and the index of its element in braces, empty
+        for the whole.
+        """
+        row = self.instruction(name)
+        if row != NONE:
+            return row, b""
+        name, index = operand_position(name)
+        return self.instruction(name), index
+
     def name(self, row: int) -> bytes:
         """The name of an instruction."""
         table = self.columns.instructions

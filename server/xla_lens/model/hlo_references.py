@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo import REFERENCE
 from xla_lens.syntax.hlo_module import HloColumns
 
 
@@ -57,8 +58,6 @@ def _rows(column: Column, order: Column, row: int) -> Column:
     return order[first:last]
 
 
-_NAME: Final = rb"[^\s{}()\[\]\",=%]+"
-_SIGNED: Final = re.compile(rb"%(" + _NAME + rb")")
 _BARE: Final = re.compile(rb"(?<![^\s{(,=%/])([A-Za-z_][^\s{}()\[\]\",=%]*+)(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
 _MOST: Final = 1 << 31
@@ -72,7 +71,7 @@ def read_references(
     """The references of a module whose instructions and computations have some names."""
     name_start = columns.instructions.name_start
     is_signed = len(name_start) > 0 and bool((np.frombuffer(data, np.uint8)[name_start - 1] == ord("%")).all())
-    pattern = _SIGNED if is_signed else _BARE
+    pattern = REFERENCE if is_signed else _BARE
     definitions = np.sort(np.concatenate((name_start, columns.computations.name_start, (len(data),))))
     # Half as wide as other columns: there are hundreds of thousands of rows.
     number_type = np.int32 if len(data) < _MOST else np.int64

@@ -109,7 +109,11 @@ def parse_instruction(text: bytes) -> Instruction | None:
     )
 
 
-REFERENCE: Final = re.compile(rb"%([^\s{}()\[\]\",=%]+)")
+NAME_CHARACTER: Final = rb"[^\s{}()\[\]\",=%]"
+NAME: Final = NAME_CHARACTER + rb"+"
+"""A pattern of names, without the sign before them."""
+
+REFERENCE: Final = re.compile(rb"%(" + NAME + rb")")
 """A name in an instruction's text."""
 
 _LONGEST_NAME: Final = 1024

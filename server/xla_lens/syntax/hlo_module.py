@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column, Rows, Table
+from xla_lens.syntax.hlo import NAME
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 
@@ -94,9 +95,8 @@ class HloColumns:
 HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
 """How a module begins."""
 
-_NAME: Final = rb"[^\s{}()\[\]\",=%]+"
-_INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + _NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
-_COMPUTATION: Final = re.compile(rb"(ENTRY[ \t]+)?%?(" + _NAME + rb")[ \t]*(?:\(.*)?\{[ \t]*(?=[\r\n]|\Z)")
+_INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
+_COMPUTATION: Final = re.compile(rb"(ENTRY[ \t]+)?%?(" + NAME + rb")[ \t]*(?:\(.*)?\{[ \t]*(?=[\r\n]|\Z)")
 _CLOSE: Final = re.compile(rb"\}[ \t]*(?://|[\r\n]|\Z|,[ \t]*execution_thread=)")
 _TABLE: Final = re.compile(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
 _ROW: Final = re.compile(rb'(\d{1,9})[ \t]+(?:("(?:[^"\\\n]|\\.)*+")|\{([^{}\n]*+)\})')

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from xla_lens.syntax.columns import Table
 from xla_lens.syntax.excerpt import LOOKED_AT
+from xla_lens.syntax.hlo import NAME
 from xla_lens.syntax.hlo_module import HEADER, HloColumns
 from xla_lens.syntax.instruction_scan import instruction_head
 from xla_lens.text.document import Document
@@ -16,19 +17,18 @@ from xla_lens.text.document import Document
 Word: TypeAlias = tuple[str, int, int]
 """What a word is, and its bytes in the file."""
 
-_NAME: Final = rb"[^\s{}()\[\]\",=%]+"
 _STRING: Final = rb'"(?:[^"\\]|\\.)*+"'
 _WORD: Final = re.compile(
     # Those within the JSON of a backend's configuration are passed over.
     rb"(?<=[= ])(?P<string>" + _STRING + rb")|" + _STRING + rb"|(?P<comment>/\*[^*]*+\*/)"
-    rb"|(?P<name>%" + _NAME + rb")"
+    rb"|(?P<name>%" + NAME + rb")"
     rb"|(?P<shape>[a-z][a-z0-9]*+\[[0-9,<=?]*+\](?:\{[^{}]*+\})?)"
     rb"|(?P<key>[A-Za-z_][A-Za-z0-9_.-]*+)(?==)"
     rb"|(?P<bare_name>[A-Za-z_][^\s{}()\[\]\",=%:]*+)",
     re.DOTALL,
 )
 _ENTRY: Final = re.compile(rb"ENTRY(?=[ \t])")
-_ROOT: Final = re.compile(rb"ROOT(?=[ \t]+%?" + _NAME + rb"[ \t]*=)")
+_ROOT: Final = re.compile(rb"ROOT(?=[ \t]+%?" + NAME + rb"[ \t]*=)")
 _NUMBER: Final = re.compile(rb"\d+")
 
 

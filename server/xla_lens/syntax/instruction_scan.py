@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from xla_lens.syntax.hlo import Operand, parse_instruction, parsed_metadata, unquoted
+from xla_lens.syntax.hlo import NAME, REFERENCE, Operand, parse_instruction, parsed_metadata, unquoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +26,11 @@ class InstructionHead:
     operands_start: int
 
 
-_NAME: Final = rb"[^\s{}()\[\]\",=%]+"
-_BEFORE_SHAPE: Final = re.compile(rb"\s*(?:ROOT\s+)?%?" + _NAME + rb"\s*=\s*(?=[a-z(])")
+_BEFORE_SHAPE: Final = re.compile(rb"\s*(?:ROOT\s+)?%?" + NAME + rb"\s*=\s*(?=[a-z(])")
 # A shape ends with a bracket, and inside of a shape none is before a blank. So this is the first that fits.
 _AFTER_SHAPE: Final = re.compile(rb"(?<=[)\]}])\s+([a-z][a-z0-9-]*)\(")
 # Up to the bracket that closes the list. Shapes of operands nest; what nests deeper is left to the grammar.
 _TO_CLOSE: Final = re.compile(rb"(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+\))*+\)")
-_OPERAND: Final = re.compile(rb"%(" + _NAME + rb")")
 _WITHOUT_NAMES: Final = (b"parameter", b"constant")
 
 
@@ -63,7 +61,7 @@ def operands_of(text: bytes, head: InstructionHead, start: int = 0, end: int | N
     end = len(text) if end is None else end
     list_end, is_usual = _operand_list(text, head, end)
     if is_usual:
-        return tuple(_OPERAND.findall(text, head.operands_start, list_end))
+        return tuple(REFERENCE.findall(text, head.operands_start, list_end))
     return tuple(operand.name for operand in _parsed_operands(text[start:list_end]))
 
 
@@ -71,7 +69,7 @@ def operand_places(text: bytes, head: InstructionHead, start: int, end: int) -> 
     """The operands as `operands_of` gives them, with the bytes of the text that they stand at."""
     list_end, is_usual = _operand_list(text, head, end)
     if is_usual:
-        names = _OPERAND.finditer(text, head.operands_start, list_end)
+        names = REFERENCE.finditer(text, head.operands_start, list_end)
         return tuple(Operand(name[1], name.start(), name.end()) for name in names)
     operands = _parsed_operands(text[start:list_end])
     return tuple(Operand(operand.name, operand.start + start, operand.end + start) for operand in operands)
@@ -93,7 +91,7 @@ def operand_at(
         return None
     list_end, is_usual = _operand_list(text, head, end)
     if is_usual:
-        match = next(islice(_OPERAND.finditer(text, head.operands_start, list_end), number, None), None)
+        match = next(islice(REFERENCE.finditer(text, head.operands_start, list_end), number, None), None)
         return Operand(match[1], match.start() - start, match.end() - start) if match else None
     operands = _parsed_operands(text[start:list_end])
     return operands[number] if number < len(operands) else None

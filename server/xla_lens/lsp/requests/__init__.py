@@ -25,21 +25,21 @@ from xla_lens.lsp.requests import (
     suggestions,
     workspace,
 )
-from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.requests.context import Context, ModuleContext
 
 
 @dataclass(frozen=True, slots=True)
 class Quick:
     """Answered at once."""
 
-    answer: Callable[[Context, Any], Any]
+    answer: Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
     """Answered from a worker thread."""
 
-    answer: Callable[[Context, Any], Any]
+    answer: Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,6 @@ MODULE_HANDLERS: Final[Mapping[str, Quick | Slow]] = {
 
 def handler_for(context: Context, method: str) -> Quick | Slow:
     """Who answers a request about a document."""
-    handlers = MODULE_HANDLERS if context.module and context.member is context.module.member else HANDLERS
+    handlers = MODULE_HANDLERS if isinstance(context, ModuleContext) else HANDLERS
     handler = handlers.get(method)
     return handler if isinstance(handler, Quick | Slow) else Quick(lambda _context, _params: None)

@@ -13,6 +13,7 @@ from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.sync import uri_of
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
 from xla_lens.model.mentions import Mention, mention_at
@@ -50,6 +51,17 @@ class Context:
         return found[:limit]
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleContext(Context):
+    """That of requests about the HLO module of a set, which is there then."""
+
+    module: HloModule
+
+    def hlo_mention(self, position: lsp.Position) -> HloMention | None:
+        """What is mentioned at a position of the module, None if nothing is."""
+        return hlo_mention_at(self.module, self.offset(position))
+
+
 def context_of(
     state: DumpSetState, path: Path, client: Client, settings: Settings, told_cut: Callable[[str], None]
 ) -> Context | None:
@@ -63,6 +75,7 @@ def context_of(
         return backward(edits, to_offset(document, position.line, position.character, client.encoding))
 
     uri = opened.uri if opened else uri_of(path)
-    return Context(
-        uri, state.analysis, state.module, member, Converter(state.open, client), offset, client, settings, told_cut
-    )
+    convert, module = Converter(state.open, client), state.module
+    if module and member is module.member:
+        return ModuleContext(uri, state.analysis, module, member, convert, offset, client, settings, told_cut)
+    return Context(uri, state.analysis, module, member, convert, offset, client, settings, told_cut)

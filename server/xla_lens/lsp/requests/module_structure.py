@@ -19,7 +19,7 @@ from xla_lens.features.hlo_selection import hlo_selection
 from xla_lens.features.hlo_symbols import hlo_symbols
 from xla_lens.features.hlo_tokens import hlo_tokens
 from xla_lens.lsp.plain import Plain
-from xla_lens.lsp.requests.context import Context
+from xla_lens.lsp.requests.context import ModuleContext
 from xla_lens.lsp.requests.documents import SYMBOL_LIMIT, outline
 from xla_lens.lsp.requests.hierarchy import FLOW_LIMIT
 from xla_lens.lsp.requests.positions import HIGHLIGHT_LIMIT
@@ -32,48 +32,39 @@ from xla_lens.lsp.requests.structure import (
     shown_words,
 )
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_mentions import HloComputation, HloTarget, hlo_mention_at
+from xla_lens.model.hlo_mentions import HloComputation, HloTarget
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.render.hlo import hlo_item_detail
 from xla_lens.text.positions import decode, encode
 
 
-def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain | None:
+def list_symbols(context: ModuleContext, _params: lsp.DocumentSymbolParams) -> Plain:
     """The computations and their instructions."""
-    module = context.module
-    return outline(context, hlo_symbols(context.analysis.dump, module, SYMBOL_LIMIT)) if module else None
+    return outline(context, hlo_symbols(context.analysis.dump, context.module, SYMBOL_LIMIT))
 
 
-def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain | None:
+def list_folds(context: ModuleContext, _params: lsp.FoldingRangeParams) -> Plain:
     """What can be folded, the biggest first if it is too much."""
-    module = context.module
-    return shown_folds(context, hlo_folds(module, fold_limit(context))) if module else None
+    return shown_folds(context, hlo_folds(context.module, fold_limit(context)))
 
 
-def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain | None:
+def widen_selections(context: ModuleContext, params: lsp.SelectionRangeParams) -> Plain:
     """What surrounds each of some places, from the word to the whole file."""
-    module = context.module
-    if module is None:
-        return None
-    return shown_selections(context, params, lambda offset: hlo_selection(module, offset, NESTING_LIMIT))
+    return shown_selections(context, params, lambda offset: hlo_selection(context.module, offset, NESTING_LIMIT))
 
 
-def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens | None:
+def colour_words(context: ModuleContext, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
     """The words of some lines with what they are."""
-    module = context.module
-    if module is None:
-        return None
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    return shown_words(context, hlo_tokens(context.analysis, module, start, end, TOKEN_LIMIT + 1))
+    return shown_words(context, hlo_tokens(context.analysis, context.module, start, end, TOKEN_LIMIT + 1))
 
 
-def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Plain | None:
+def mark_highlights(context: ModuleContext, params: lsp.DocumentHighlightParams) -> Plain | None:
     """Where the same is defined and read."""
-    module = context.module
-    mention = hlo_mention_at(module, context.offset(params.position)) if module else None
-    if module is None or mention is None:
+    mention = context.hlo_mention(params.position)
+    if mention is None:
         return None
-    found = hlo_highlights(module, mention, HIGHLIGHT_LIMIT + 1)
+    found = hlo_highlights(context.module, mention, HIGHLIGHT_LIMIT + 1)
     found = context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
     ranges = context.convert.ranges(context.member, [(word.start, word.end) for word in found])
     write, read = lsp.DocumentHighlightKind.Write.value, lsp.DocumentHighlightKind.Read.value
@@ -90,17 +81,16 @@ def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Pl
 _Find: TypeAlias = Callable[[DumpSet, HloModule, HloTarget, int], list[HloFlow]]
 
 
-def prepare_hierarchy(context: Context, params: lsp.CallHierarchyPrepareParams) -> list[lsp.CallHierarchyItem] | None:
+def prepare_hierarchy(
+    context: ModuleContext, params: lsp.CallHierarchyPrepareParams
+) -> list[lsp.CallHierarchyItem] | None:
     """The computation or the instruction that is mentioned."""
-    module = context.module
-    mention = hlo_mention_at(module, context.offset(params.position)) if module else None
-    if module is None or mention is None:
-        return None
-    return [_item(context, hlo_item(context.analysis.dump, module, mention.target))]
+    mention = context.hlo_mention(params.position)
+    return [_item(context, hlo_item(context.analysis.dump, context.module, mention.target))] if mention else None
 
 
 def list_incoming(
-    context: Context, params: lsp.CallHierarchyIncomingCallsParams
+    context: ModuleContext, params: lsp.CallHierarchyIncomingCallsParams
 ) -> list[lsp.CallHierarchyIncomingCall]:
     """Who calls a computation, or what an instruction is computed from."""
     found = _flows(context, params.item, hlo_incoming, "callers or producers")
@@ -108,17 +98,17 @@ def list_incoming(
 
 
 def list_outgoing(
-    context: Context, params: lsp.CallHierarchyOutgoingCallsParams
+    context: ModuleContext, params: lsp.CallHierarchyOutgoingCallsParams
 ) -> list[lsp.CallHierarchyOutgoingCall]:
     """Whom a computation calls, or what reads an instruction."""
     found = _flows(context, params.item, hlo_outgoing, "callees or consumers")
     return [lsp.CallHierarchyOutgoingCall(_item(context, flow.item), _ranges(context, flow)) for flow in found]
 
 
-def _flows(context: Context, item: lsp.CallHierarchyItem, find: _Find, what: str) -> list[HloFlow]:
+def _flows(context: ModuleContext, item: lsp.CallHierarchyItem, find: _Find, what: str) -> list[HloFlow]:
     data: Mapping[str, Any] = item.data if isinstance(item.data, Mapping) else {}
     module, name = context.module, data.get("name")
-    if module is None or not isinstance(name, str):
+    if not isinstance(name, str):
         return []
     target = find_hlo_item(module, encode(name), is_computation=data.get("isComputation") is True)
     if target is None:
@@ -126,7 +116,7 @@ def _flows(context: Context, item: lsp.CallHierarchyItem, find: _Find, what: str
     return context.cut(find(context.analysis.dump, module, target, FLOW_LIMIT + 1), FLOW_LIMIT, what)
 
 
-def _item(context: Context, item: HloItem) -> lsp.CallHierarchyItem:
+def _item(context: ModuleContext, item: HloItem) -> lsp.CallHierarchyItem:
     place, is_computation, name = item.place, isinstance(item.target, HloComputation), decode(item.name)
     return lsp.CallHierarchyItem(
         name=name,
@@ -139,5 +129,5 @@ def _item(context: Context, item: HloItem) -> lsp.CallHierarchyItem:
     )
 
 
-def _ranges(context: Context, flow: HloFlow) -> list[lsp.Range]:
+def _ranges(context: ModuleContext, flow: HloFlow) -> list[lsp.Range]:
     return [context.convert.range(place.member, place.start, place.end) for place in flow.places]
