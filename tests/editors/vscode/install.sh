@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs VS Code as a server into FOLDER/server, with the Node in FOLDER/node; and from Debian a browser to look at it,
-# and what it is built with, if it may. Takes about two minutes and 600 MB.   usage: install-vscode.sh FOLDER
+# and what it is built with, if it may. Takes about two minutes and 600 MB.   usage: install.sh FOLDER
 set -eu
 
 VERSION=4.139.1
