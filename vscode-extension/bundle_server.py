@@ -3,8 +3,8 @@
     python bundle_server.py [--target linux-x64] [--wheel xla_lens-*.whl]
 
 One folder serves all CPythons of `PYTHONS`: what is compiled for one of them has its tag in its name, and all else of a
-package is the same for all. The versions that the oldest Python gets are used for all. The wheel of XLA Lens itself is built
-here, and has to be given for a platform that is not this one.
+package is the same for all. The versions that the oldest Python gets are used for all. The wheel of XLA Lens itself is
+built here, and has to be given for a platform that is not this one.
 """
 
 import argparse
