@@ -12,9 +12,9 @@ import {
   type StaticFeature,
 } from "vscode-languageclient/node";
 
-import { LANGUAGES } from "./documents";
 import type { DidLoad } from "./protocol";
 import { findPython } from "./python";
+import { LANGUAGES } from "./recognition";
 
 /** The section of the settings, and the start of the names of commands. */
 export const SECTION = "xla-lens";
