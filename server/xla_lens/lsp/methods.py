@@ -22,6 +22,11 @@ class Command(StrEnum):
     SHOW_REPORT = "xla-lens.showReport"
     SHOW_REFERENCES = "xla-lens.showReferences"
     GO_TO = "xla-lens.goTo"
+    MEMORY_MAP = "xla-lens.memoryMap"
+    OVERVIEW = "xla-lens.overview"
+    MODULES = "xla-lens.modules"
+    WHAT_IS_AT = "xla-lens.whatIsAt"
+    DESCRIBE = "xla-lens.describe"
 
 
 TOKEN_TYPES: Final = (

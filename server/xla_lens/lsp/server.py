@@ -55,6 +55,7 @@ class XlaLensServer(LanguageServer):
         self.settings = Settings()
         self.news = News(self)
         self.asked: set[str] = set()
+        self.asked_for: set[Path] = set()
         self._first_settings: Any = None
         self._wrong_settings: list[str] = []
         self._has_folders = False
@@ -248,16 +249,6 @@ class XlaLensServer(LanguageServer):
             self._told.add((method, uri))
             where = f"{method}, {uri}" if uri else method
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{where}: {what}"))
-
-    def state_of_path(self, path: Path) -> "DumpSetState | None":
-        """The set of a file: one that is open, or on disk within the workspace."""
-        state = self.session.find_set(path)
-        if state is None and os.path.isfile(path) and self._is_in_workspace(path):
-            return self.session.visit(path)
-        return state
-
-    def _is_in_workspace(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(folder.resolve()) for folder in self.folders)
 
     @property
     def folders(self) -> list[Path]:

@@ -299,9 +299,8 @@ class Session:
         """The set that has a file and some open document, None if there is none."""
         return next((state for state in self._sets.values() if path in state.open or state.member(path)), None)
 
-    def visit(self, path: Path) -> DumpSetState:
-        """The set of a file that is not open, as it is on disk. The last few of them are kept."""
-        key = set_key(path, None)
+    def visit(self, key: Path, path: Path) -> DumpSetState:
+        """The set of a file that is not open, as it is on disk, by its key. The last few of them are kept."""
         state = self._sets.get(key) or self._visited.pop(key, None)
         if state is None:
             state = DumpSetState(key, path, self._events)
