@@ -1,6 +1,7 @@
-"""What tests of VS Code share: one browser, and one server with the extension installed. Each test has a window of its own."""
+"""What tests of VS Code share: a browser, and a server with the extension. Each test has a window of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,18 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a Python that has no packages."""
-    return bare_python(tmp_path_factory.mktemp("python") / "bare")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A PATH on which there is a Python without packages."""
+    return f"{bare_python(tmp_path_factory.mktemp('python') / 'bare')}:/usr/bin:/bin"
 
 
 @pytest.fixture(scope="session")
-def vscode(tmp_path_factory: pytest.TempPathFactory, python: Path) -> Iterator[tuple[VSCode, str]]:
-    """A server with the extension and a Python without packages; its address."""
-    server = VSCode(tmp_path_factory.mktemp("vscode"), {"PATH": f"{python}:/usr/bin:/bin"}, {})
+def vscode(tmp_path_factory: pytest.TempPathFactory, path: str) -> Iterator[VSCode]:
+    """A running server with the extension, in which all workspaces are trusted."""
+    server = VSCode(tmp_path_factory.mktemp("vscode"), {"PATH": path})
     server.install(VSIX)
-    with server.listening("--disable-workspace-trust") as address:
-        yield server, address
+    with server.running("--disable-workspace-trust"):
+        yield server
 
 
 @pytest.fixture
@@ -39,10 +40,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_window(browser: Browser, vscode: tuple[VSCode, str], tmp_path: Path) -> Any:
-    """A function that opens a folder, and maybe a file in it, in a window; to be used in a `with`."""
+def open_window(browser: Browser, vscode: VSCode, tmp_path: Path) -> Callable[..., AbstractContextManager[Window]]:
+    """A function that opens a folder, and maybe a file in it, in a window."""
 
-    def opened(folder: Path, file: Path | None = None, **options: Any) -> Any:
-        return Window.opened(browser, *vscode, folder, file, pictures=tmp_path, **options)
+    def opened(folder: Path, file: Path | None = None, **looks: Any) -> AbstractContextManager[Window]:
+        return Window.opened(browser, vscode, folder, file, traces=tmp_path, **looks)
 
     return opened

@@ -18,14 +18,14 @@ from typing import Any
 from editors.driving import wait_for
 from samples import DUMPS, ROOT, SEED, SPLIT
 
-INSTALLED = Path(os.environ.get("XLA_LENS_VSCODE", ROOT / ".vscode-test"))
-"""Where VS Code is, as tests/editors/vscode/install.sh leaves it."""
-
 VSIX = Path(os.environ.get("XLA_LENS_VSIX", ROOT / "vscode-extension" / "dist" / "xla-lens-linux-x64.vsix"))
 """The extension as people get it."""
 
 SECONDS = 60
 """How long anything in a window may take at most: each has some processes, for two slow cores."""
+
+_INSTALLED = Path(os.environ.get("XLA_LENS_VSCODE", ROOT / ".vscode-test"))
+"""Where VS Code is, as install.sh leaves it."""
 
 _SETTINGS = {
     "chat.disableAIFeatures": True,
@@ -45,19 +45,19 @@ _NOTHING_LISTENS = "http://127.0.0.1:9"
 
 def node() -> Path:
     """The Node that VS Code runs on."""
-    program = INSTALLED / "node" / "bin" / "node"
+    program = _INSTALLED / "node" / "bin" / "node"
     assert program.exists(), f"there is no {program}: make test-editors installs it"
     return program
 
 
 def bare_python(folder: Path) -> Path:
-    """A folder with a Python that has no packages at all; gives the folder of the program."""
+    """Makes a Python that has no packages at all; gives the folder of the program."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
     return folder / "bin"
 
 
 def some_dumps(folder: Path) -> Path:
-    """Fills a folder with a dump in three files and its HLO module, one in one file, one under an odd name, and no dump."""
+    """Fills a folder: a dump in three files and its HLO module, one in one file, one under an odd name, and no dump."""
     sources = {
         "split": SPLIT.parent.glob("module_0000*"),
         "single": DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/*"),
@@ -73,79 +73,89 @@ def some_dumps(folder: Path) -> Path:
 
 
 class VSCode:
-    """A running server of VS Code with a profile of its own."""
+    """A server of VS Code with a profile of its own."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], **settings: Any) -> None:
         self.folder = folder
         self.log = folder / "server.log"
+        self.address = ""
+        """Host and port, while it runs."""
         for name in ("home", "tmp", "data/User"):
             (folder / name).mkdir(parents=True)
         (folder / "data" / "User" / "settings.json").write_text(json.dumps(_SETTINGS | settings))
-        main = INSTALLED / "server/node_modules/code-server/lib/vscode/out/server-main.js"
+        main = _INSTALLED / "server/node_modules/code-server/lib/vscode/out/server-main.js"
         assert main.exists(), f"there is no {main}: make test-editors installs it"
-        self._command = [node(), main, "--accept-server-license-terms", "--disable-telemetry"]
-        self._command += ["--server-data-dir", folder / "server", "--user-data-dir", folder / "data"]
-        self._command += ["--extensions-dir", folder / "extensions"]
+        self._command = [str(node()), str(main), "--accept-server-license-terms", "--disable-telemetry"]
+        self._command += [f"--server-data-dir={folder}/server", f"--user-data-dir={folder}/data"]
+        self._command += [f"--extensions-dir={folder}/extensions"]
         self._environment = {
-            "HOME": str(folder / "home"),
+            "HOME": f"{folder}/home",
             "LANG": "C.UTF-8",
             "PATH": "/usr/bin:/bin",
             "SHELL": "/bin/sh",
-            "TMPDIR": str(folder / "tmp"),
-            **{name: _NOTHING_LISTENS for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")},
+            "TMPDIR": f"{folder}/tmp",
+            **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _NOTHING_LISTENS),
             **environment,
         }
 
-    def install(self, vsix: Path) -> None:
-        """Installs an extension from a file."""
+    def install(self, vsix: Path) -> Path:
+        """Installs an extension from a file; gives its folder."""
         assert vsix.exists(), f"there is no {vsix}: make test-editors builds it"
-        command = [*self._command, "--install-extension", vsix]
+        command = [*self._command, "--install-extension", str(vsix)]
         done = subprocess.run(
             command, env=self._environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
         assert "successfully installed" in done.stdout, done.stdout + done.stderr
+        (extension,) = (path for path in (self.folder / "extensions").iterdir() if path.is_dir())
+        return extension
 
     @contextlib.contextmanager
-    def listening(self, *options: str, prefix: tuple[str, ...] = ()) -> Iterator[str]:
-        """Runs it with some more options, below some command; gives its host and port. Nothing of it is left at the end."""
-        command = [*prefix, *self._command, "--without-connection-token", "--force-disable-user-env"]
-        command += ["--enable-smoke-test-driver", "--reconnection-grace-time", "2", *options]
-        if "--socket-path" not in options:
+    def running(self, *options: str, prefix: tuple[str, ...] = ()) -> "Iterator[VSCode]":
+        """Runs it with some more options, below some command. Nothing of it is left at the end."""
+        command = [*prefix, *self._command, "--without-connection-token", "--force-disable-user-env", *options]
+        command += ["--enable-smoke-test-driver", "--reconnection-grace-time", "2"]
+        if not any(option.startswith("--socket-path") for option in options):
             command += ["--host", "127.0.0.1", "--port", "0"]
         with self.log.open("wb") as log:
             process = subprocess.Popen(
                 command, env=self._environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
         try:
-            (found,) = wait_for(
-                lambda: re.findall(r"^Extension host agent listening on (.+)$", self.log.read_text(), re.M)
-            )
-            yield f"127.0.0.1:{found}"
+            listens = re.compile(r"^Extension host agent listening on (.+)$", re.MULTILINE)
+            found = wait_for(lambda: listens.findall(self.log.read_text()))
+            self.address = f"127.0.0.1:{found[0]}"
+            yield self
         finally:
-            process.terminate()
-            process.wait(SECONDS)
-            left = self._processes()
-            with contextlib.suppress(AssertionError):
-                wait_for(self._processes, lambda left: not left)
-            for number in self._processes():
-                os.kill(number, signal.SIGKILL)
-            assert not self._processes(), left
+            self._end(process)
 
-    def _processes(self) -> dict[int, str]:
-        """The processes that have been started with this home folder, but for those that have ended."""
-        mark = f"\0HOME={self.folder / 'home'}\0".encode()
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        process.wait(SECONDS)
+        left = self.processes()
+        with contextlib.suppress(AssertionError):
+            wait_for(self.processes, lambda found: not found)
+            return
+        for number in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        raise AssertionError(f"these run on after VS Code has ended: {left}")
+
+    def processes(self) -> dict[int, str]:
+        """The command lines of all processes that have been started with this home folder."""
+        mark = f"\0HOME={self._environment['HOME']}\0".encode()
         found = {}
         for process in Path("/proc").glob("[0-9]*"):
+            # It may be gone, or be nobody's.
             with contextlib.suppress(OSError):
                 if mark in b"\0" + (process / "environ").read_bytes():
-                    found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ")
+                    found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ").strip()
         return found
 
     def language_servers(self) -> list[str]:
         """The command lines of the language servers that run."""
-        return [command for command in self._processes().values() if "xla_lens" in command]
+        return [command for command in self.processes().values() if command.endswith("start.py server")]
 
     def extension_log(self) -> str:
-        """What the extension and its server have logged in all windows."""
+        """What the extension and its servers have logged, in all windows."""
         logs = sorted(self.folder.glob("data/logs/*/exthost*/*xla-lens*/*.log"))
-        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')}" for path in logs)
+        return "\n".join(path.read_text(errors="replace") for path in logs)

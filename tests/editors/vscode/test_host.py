@@ -1,20 +1,18 @@
-"""What runs inside the extension host of VS Code, in TypeScript: the tests in vscode-extension/test/host, all in one window."""
+"""What runs inside the extension host of VS Code: the tests in vscode-extension/test/host, all in one window."""
 
 import json
 import re
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from editors.driving import wait_for
-from editors.vscode.server import VSIX, VSCode, node, some_dumps
+from editors.vscode.server import SECONDS, VSIX, VSCode, node, some_dumps
 from editors.vscode.window import Browser, Window
 from samples import ROOT
 
 _TESTS = ROOT / "vscode-extension" / "test"
-_SECONDS = 300
 
 
 def _names() -> list[str]:
@@ -24,36 +22,26 @@ def _names() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def failures(browser: Browser, python: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str | None]:
+def failures(browser: Browser, path: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str | None]:
     """How each test failed, or `None`."""
     folder = tmp_path_factory.mktemp("host")
     tests, results = folder / "tests.js", folder / "results.json"
-    subprocess.run([node(), _TESTS / "build.mjs", tests], check=True, timeout=60)
-    environment = {"PATH": f"{python}:/usr/bin:/bin", "XLA_LENS_HOST_RESULTS": str(results)}
-    server = VSCode(folder / "vscode", environment, {})
-    server.install(VSIX)
-    (extension,) = (server.folder / "extensions").glob("xla-lens*")
-    paths = {"extensionDevelopmentPath": extension, "extensionTestsPath": tests}
+    subprocess.run([node(), _TESTS / "build.mjs", tests], check=True, timeout=SECONDS)
+    server = VSCode(folder / "vscode", {"PATH": path, "XLA_LENS_HOST_RESULTS": str(results)})
+    paths = {"extensionDevelopmentPath": server.install(VSIX), "extensionTestsPath": tests}
     said: list[str] = []
     codes: list[int] = []
     functions = {
-        "codeAutomationLog": lambda kind, arguments: said.append(f"{kind}: {arguments}"),
+        "codeAutomationLog": lambda kind, texts: said.append(f"{kind}: {texts}"),
         "codeAutomationExit": lambda code, *_: codes.append(code),
     }
+    dumps = some_dumps(folder / "workspace")
     with (
-        server.listening("--disable-workspace-trust") as address,
-        Window.opened(
-            browser,
-            server,
-            address,
-            some_dumps(folder / "workspace"),
-            payload=paths,
-            functions=functions,
-            pictures=folder,
-        ) as window,
+        server.running("--disable-workspace-trust"),
+        Window.opened(browser, server, dumps, traces=folder, paths=paths, functions=functions) as window,
     ):
-        # What the page calls is heard while it is asked.
-        wait_for(lambda: window.page.evaluate("true") and codes, seconds=_SECONDS)
+        # What the window calls is heard while it is asked.
+        wait_for(lambda: window.page.evaluate("true") and codes, seconds=10 * SECONDS)
         assert results.exists(), "\n".join(said)
     return json.loads(results.read_text())
 

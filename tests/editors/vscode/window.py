@@ -7,7 +7,6 @@ import re
 import shutil
 import site
 import sysconfig
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,11 @@ from samples import ROOT
 # It is with the editors, not with what most tests need.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
+
+_LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
+
+_ACTIVE = ".editor-group-container.active"
 
 
 @contextlib.contextmanager
@@ -49,55 +52,48 @@ class Window:
         cls,
         browser: Browser,
         server: VSCode,
-        address: str,
         folder: Path,
         file: Path | None = None,
         *,
-        payload: Mapping[str, str] | None = None,
+        traces: Path,
+        paths: Mapping[str, Path] | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
-        pictures: Path | None = None,
-        **options: Any,
+        **looks: Any,
     ) -> "Iterator[Window]":
-        """A window on a folder, and on a file in it. A failure leaves a picture of it and its logs in a folder."""
-        size = {"width": 1280, "height": 800}
-        context = browser.new_context(
-            **({"viewport": size, "color_scheme": "light", "reduced_motion": "reduce"} | options)
-        )
+        """A window on a folder, and on a file in it. `paths` are what else it is told, `functions` what it may call.
+
+        After a failure a picture and the logs are among the traces.
+        """
+        context = browser.new_context(**(_LOOKS | looks))
         elsewhere: list[str] = []
-        context.on("request", lambda request: _note_elsewhere(request.url, address, elsewhere))
+        context.on("request", lambda request: _note_elsewhere(request.url, server.address, elsewhere))
         page = context.new_page()
         page.set_default_timeout(SECONDS * 1000)
         for name, function in (functions or {}).items():
             page.expose_function(name, function)
-        remote = f"vscode-remote://{address}"
-        pairs = [*((name, value.replace("REMOTE", remote)) for name, value in (payload or {}).items())]
-        if file:
-            pairs.append(("openFile", f"{remote}{quote(str(file))}"))
+        told = {**(paths or {}), **({"openFile": file} if file else {})}
+        payload = [[name, f"vscode-remote://{server.address}{quote(str(path))}"] for name, path in told.items()]
         window = cls(page, server)
         try:
-            page.goto(f"http://{address}/?folder={quote(str(folder))}&payload={quote(json.dumps(pairs))}")
+            page.goto(f"http://{server.address}/?folder={quote(str(folder))}&payload={quote(json.dumps(payload))}")
             page.wait_for_selector(".monaco-workbench .statusbar-item", state="attached")
             yield window
         except BaseException as failure:
-            window._tell(failure, pictures)
+            window._leave_traces(failure, traces)
             raise
         finally:
             context.close()
-        # The galleries of extensions and of models, which it asks in vain.
         assert not elsewhere, elsewhere
 
-    def _tell(self, failure: BaseException, pictures: Path | None) -> None:
-        if pictures:
-            with contextlib.suppress(Exception):
-                self.page.screenshot(path=pictures / "failure.png")
-                failure.add_note(f"What it looked like: {pictures / 'failure.png'}")
-        with contextlib.suppress(Exception):
-            failure.add_note(f"The window showed at the end:\n{self.text()[-3000:]}")
+    def _leave_traces(self, failure: BaseException, traces: Path) -> None:
+        with contextlib.suppress(Error):
+            self.page.screenshot(path=traces / "failure.png")
+            failure.add_note(f"What it looked like: {traces / 'failure.png'}")
+            failure.add_note(f"The window showed at the end:\n{self.text()[-2000:]}")
         log = self.server.extension_log()
-        if pictures:
-            (pictures / "extension.log").write_text(log)
-            shutil.copy(self.server.log, pictures / "server.log")
-        failure.add_note(f"The log of the extension at the end:\n{log[-3000:]}")
+        (traces / "extension.log").write_text(log)
+        shutil.copy(self.server.log, traces / "server.log")
+        failure.add_note(f"The log of the extension, whole in {traces}, at the end:\n{log[-2000:]}")
 
     # ------------------------------------------------------------ what a person sees
 
@@ -110,35 +106,31 @@ class Window:
         wait_for(self.text, lambda shown: text in shown, SECONDS)
 
     def texts(self, selector: str) -> list[str]:
-        """The texts of all elements that a selector finds and a person can see."""
-        script = "all => all.filter(e => e.offsetParent !== null).map(e => e.innerText)"
-        return [_plain(text) for text in self.page.locator(selector).evaluate_all(script)]
+        """The texts of all elements that are on the screen, from top to bottom."""
+        return _texts(self.page.locator(selector))
 
     def lines(self) -> list[str]:
-        """The lines of the text in the active editor that are on the screen, with the hints in them."""
-        script = """all => all.map(e => [e.getBoundingClientRect().top, e.textContent]).sort((a, b) => a[0] - b[0])
-          .map(([_, text]) => text)"""
-        editor = ".editor-group-container.active .editor-instance .view-line"
-        return [_plain(text) for text in self.page.locator(editor).evaluate_all(script)]
+        """The lines on the screen of the text in front, with the hints in them."""
+        return self.texts(f"{_ACTIVE} .editor-instance .view-line")
 
     def wait_for_line(self, line: str) -> None:
-        """Waits until a line of the active editor looks so."""
+        """Waits until a line of the text in front looks so."""
         wait_for(self.lines, lambda lines: line in lines, SECONDS)
 
     def lenses(self) -> list[str]:
         """The code lenses on the screen."""
-        return self.texts(".editor-group-container.active .codelens-decoration > a")
+        return self.texts(f"{_ACTIVE} .codelens-decoration a")
 
     def tabs(self) -> list[str]:
-        """The names on the tabs."""
+        """The names on all tabs."""
         return self._names(".tabs-container .tab")
 
     def active_tab(self) -> str:
-        """The name on the tab in front, in the group that has the focus."""
-        return (self._names(".editor-group-container.active .tab.active") or [""])[0]
+        """The name on the tab in front, of the group that has the focus."""
+        return next(iter(self._names(f"{_ACTIVE} .tab.active")), "")
 
     def _names(self, selector: str) -> list[str]:
-        return self.page.locator(selector).evaluate_all("all => all.map(e => e.dataset.resourceName)")
+        return self.page.locator(selector).evaluate_all("all => all.map(e => e.dataset.resourceName ?? e.ariaLabel)")
 
     def status(self) -> list[str]:
         """What the status bar tells."""
@@ -150,82 +142,93 @@ class Window:
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def notices(self) -> list[str]:
-        """The notices that are on the screen."""
+        """The notices on the screen."""
         return self.texts(".notifications-toasts .notification-list-item-message")
 
     def rows(self, view: str) -> list[str]:
-        """The rows of a tree that are on the screen, by the label that the tree has for screen readers."""
-        rows = self.page.locator(f'[role="tree"][aria-label="{view}"] .monaco-list-row')
-        script = """all => all.map(e => [e.getBoundingClientRect().top, e.innerText]).sort((a, b) => a[0] - b[0])
-          .map(([_, text]) => text)"""
-        return [" ".join(_plain(text).split()) for text in rows.evaluate_all(script)]
+        """The rows of a tree, which are on the screen, in a view whose name begins so."""
+        return [" ".join(text.split()) for text in self.texts(f"{_view(view)} .monaco-list-row")]
 
     # ------------------------------------------------------------ what a person does
 
     def command(self, title: str) -> None:
         """Runs a command from the palette."""
-        self._pick("F1", ">", title, title)
+        self._pick("F1", f">{title}", title)
 
     def open(self, path: Path) -> None:
         """Opens a file by its path."""
-        self._pick("Control+p", "", str(path), path.name)
+        self._pick("Control+p", str(path), path.name)
         wait_for(self.active_tab, lambda name: name == path.name, SECONDS)
 
-    def _pick(self, key: str, before: str, text: str, label: str) -> None:
-        entries = ".quick-input-widget .quick-input-list .monaco-list-row"
-
-        def offer() -> list[str]:
-            box = self.page.locator(".quick-input-widget input.input")
-            if not box.is_visible():
-                self.page.keyboard.press(key)
-            with contextlib.suppress(Exception):
-                if box.input_value(timeout=2000) != before + text:
-                    box.fill(before + text, timeout=2000)
-            return self.texts(f"{entries} .label-name")
-
-        wait_for(
-            offer, lambda found: bool(found) and found[0].rpartition(": ")[2] == label.rpartition(": ")[2], SECONDS
-        )
-        self.page.keyboard.press("Enter")
-        wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
-
     def go_to(self, line: int, column: int = 1) -> None:
-        """Puts the cursor somewhere."""
-
-        def ask() -> str:
-            box = self.page.locator(".quick-input-widget input.input")
-            if not box.is_visible():
-                self.page.keyboard.press("Control+g")
-            with contextlib.suppress(Exception):
-                box.fill(f":{line}:{column}", timeout=2000)
-                return box.input_value(timeout=2000)
-            return ""
-
-        wait_for(ask, lambda asked: asked == f":{line}:{column}", SECONDS)
+        """Puts the cursor somewhere in the text in front."""
+        self._type("Control+g", f":{line}:{column}")
         self.page.keyboard.press("Enter")
         wait_for(self.cursor, lambda found: found == (line, column), SECONDS)
 
     def hover(self) -> str:
         """What is told of the place of the cursor."""
-        box = ".monaco-editor .monaco-hover:not(.hidden) .hover-contents"
-        end = time.monotonic() + SECONDS
-        while not (shown := [text for text in self.texts(box) if "Loading..." not in text]):
-            assert time.monotonic() < end, "no hover"
-            if not self.page.locator(box).first.is_visible():
+
+        def shown() -> str:
+            texts = self.texts(".monaco-editor .monaco-hover .hover-contents")
+            if not texts:
                 self.page.keyboard.press("Control+k")
                 self.page.keyboard.press("Control+i")
-            self.page.wait_for_timeout(300)
-        return "\n".join(shown)
+                self.page.wait_for_timeout(500)
+            return "\n".join(texts)
+
+        return wait_for(shown, lambda text: text and "Loading..." not in text, SECONDS)
+
+    def row(self, view: str, label: str) -> Locator:
+        """A row of a tree by a part of its text, for a click."""
+        return self.page.locator(f"{_view(view)} .monaco-list-row", has_text=label).first
+
+    def _pick(self, key: str, text: str, label: str) -> None:
+        """Picks what comes first for some text in the list that a key opens; it has to have a label."""
+
+        def first() -> str:
+            self._type(key, text)
+            return next(iter(self.texts(".quick-input-list .monaco-list-row .label-name")), "").rpartition(": ")[2]
+
+        wait_for(first, lambda found: found == label, SECONDS)
+        self.page.keyboard.press("Enter")
+        wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
+
+    def _type(self, key: str, text: str) -> None:
+        """Types a text into the box that a key opens."""
+        box = self.page.locator(".quick-input-widget input.input")
+
+        def typed() -> str:
+            if not box.is_visible():
+                self.page.keyboard.press(key)
+                self.page.wait_for_timeout(200)
+            with contextlib.suppress(Error):
+                if box.input_value(timeout=1000) != text:
+                    box.fill(text, timeout=1000)
+                return box.input_value(timeout=1000)
+            return ""
+
+        wait_for(typed, lambda found: found == text, SECONDS)
+
+
+def _texts(found: Locator) -> list[str]:
+    script = """all => all.filter(e => e.checkVisibility({visibilityProperty: true}))
+      .map(e => [e.getBoundingClientRect().top, e.innerText]).sort((a, b) => a[0] - b[0]).map(each => each[1])"""
+    return [_plain(text) for text in found.evaluate_all(script)]
 
 
 def _plain(text: str) -> str:
-    """What VS Code writes with spaces that do not break, and marks that have no width."""
+    """Without the spaces that do not break, and the marks without width, which VS Code writes."""
     return re.sub("[\u200b-\u200f\u2060\ufeff]", "", text.replace("\u00a0", " "))
+
+
+def _view(name: str) -> str:
+    return f'.pane:has(.pane-header[aria-label^="{name}"])'
 
 
 def _note_elsewhere(url: str, address: str, elsewhere: list[str]) -> None:
     """Notes an address that is not that of the server."""
-    known = (f"http://{address}/", f"ws://{address}/", f"blob:http://{address}/", "data:", "vscode-webview:")
-    # VS Code itself asks for extensions there, whether or not one is installed.
-    if not url.startswith((*known, "https://open-vsx.org/")):
+    own = (f"http://{address}/", f"ws://{address}/", f"blob:http://{address}/", "data:")
+    # There VS Code itself looks for its extensions, whatever is installed.
+    if not url.startswith((*own, "https://open-vsx.org/")):
         elsewhere.append(url)

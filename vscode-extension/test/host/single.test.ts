@@ -50,11 +50,9 @@ test("one file: symbols of the workspace", async () => {
 });
 
 test("one file: selection", async () => {
-  assert.deepEqual((await ask.selections(await place())).slice(1, 4), [
-    "Arg_1.2.0{}",
-    "Arg_1.2.0{}:0-6",
-    "    Arg_1.2.0{}:0-6",
-  ]);
+  const selected = await ask.selections(await place());
+  const expected = ["Arg_1.2.0", "Arg_1.2.0{}", "Arg_1.2.0{}:0-6", "    Arg_1.2.0{}:0-6"];
+  assert.deepEqual(expected.filter((text) => selected.includes(text)), expected, selected.join("\n"));
 });
 
 test("one file: semantic tokens", async () => {
