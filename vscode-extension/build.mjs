@@ -5,6 +5,8 @@ import { cpSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
+import { buildMap } from "./map/build.mjs";
+
 const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
 
 /** The dump of the walkthrough: a real one, of the tests. */
@@ -23,6 +25,7 @@ await build({
   legalComments: "none",
   logLevel: "warning",
 });
+await buildMap();
 if (what === "package") {
   const own = join("..", ".venv", "bin", "python");
   const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");

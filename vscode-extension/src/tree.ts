@@ -96,8 +96,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     const item = new vscode.TreeItem(module.module || "module");
     const [worst] = [...module.spaces].sort((one, other) => other.peakLiveBytes - one.peakLiveBytes);
     item.id = module.uri;
-    if (worst) item.description = `${human(worst.peakLiveBytes)} peak of ${human(worst.reservedBytes)}`;
-    item.tooltip = module.files.map(({ uri }) => vscode.Uri.parse(uri).fsPath).join("\n");
+    if (worst) item.description = human(worst.peakStep < 0 ? worst.reservedBytes : worst.peakLiveBytes);
+    item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
     if (isOnly) item.collapsibleState = vscode.TreeItemCollapsibleState.Expanded;
@@ -131,6 +131,19 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   }
 }
 
+function moduleTooltip({ spaces, files }: ModuleSummary): string {
+  const sizes = spaces.map(({ name, color, peakStep, peakLiveBytes, reservedBytes }) => {
+    const peak = peakStep < 0 ? "" : `${human(peakLiveBytes)} peak of `;
+    return `${name || `memory space ${color}`}: ${peak}${human(reservedBytes)} reserved`;
+  });
+  return [...sizes, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
+}
+
+/** The name of the file, without its folders: `train.py:31 in step`. */
+function shortSource(source: string): string {
+  return source.replace(/^.*[\\/](?=[^\\/]+:\d)/, "");
+}
+
 function parts(overview: Overview, module: Node): Node[] {
   return [
     ...overview.spaces.map((space) => spaceNode(space, module)),
@@ -150,8 +163,8 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
     item.description = `${human(space.reservedBytes)} reserved`;
     return new Node(item, parent);
   }
-  item.description = `${human(space.peakLiveBytes)} at step ${space.peakStep.toLocaleString("en-US")} of ${human(space.reservedBytes)} reserved`;
-  item.tooltip = `The true peak: ${percent(space.peakLiveBytes, space.reservedBytes)} of what is reserved, in ${space.peakInstruction || "an unknown instruction"}`;
+  item.description = `${human(space.peakLiveBytes)} at step ${space.peakStep.toLocaleString("en-US")}`;
+  item.tooltip = `The true peak: ${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} that are reserved${space.peakInstruction && `, in ${space.peakInstruction}`}`;
   if (space.peakLocation) item.command = goingTo(space.peakLocation);
   item.collapsibleState = vscode.TreeItemCollapsibleState.Collapsed;
   return new Node(item, parent, (self) => [
@@ -162,7 +175,7 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
 
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {
   const item = new vscode.TreeItem(value.label);
-  item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${value.source}`}`;
+  item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${shortSource(value.source)}`}`;
   item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source].filter(Boolean).join("\n");
   item.iconPath = new vscode.ThemeIcon("symbol-variable");
   item.contextValue = `value ${value.value}`;

@@ -62,13 +62,24 @@ class XlaLensServer(LanguageServer):
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
         self.pages: dict[str, ShownPage] = {}
+        self.shown: dict[str, tuple[Path, int]] = {}
 
     @cached_property
     def session(self) -> "Session":
         """The open documents and their sets."""
-        from xla_lens.lsp.session import Events, Session
+        from xla_lens.lsp.events import Events
+        from xla_lens.lsp.session import Session
 
-        return Session(Events(self.news.set_loaded, self.news.files_vanished, self._loading))
+        news = self.news
+        events = Events(
+            loaded=news.set_loaded,
+            vanished=news.files_vanished,
+            loading=self._loading,
+            module_loaded=news.module_loaded,
+            closed=news.set_closed,
+            let_go=news.set_let_go,
+        )
+        return Session(events)
 
     # ---------------------------------------------------------------- the life of the server
 

@@ -117,10 +117,13 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     module = await state.module_for(state.path) if isinstance(page, ReportPage | SummaryPage) else None
     made = await in_thread(_make, analysis, module, page)
     shown = ShownPage(state, generation, Document(encode(made.text)), made.links)
-    server.pages.pop(uri, None)
+    server.shown.pop(uri, None)
+    server.shown[uri] = state.key, generation
     server.pages[uri] = shown
-    while len(server.pages) > _KEPT:
-        del server.pages[next(iter(server.pages))]
+    while len(server.shown) > _KEPT:
+        first = next(iter(server.shown))
+        del server.shown[first]
+        server.pages.pop(first, None)
     return shown
 
 
