@@ -190,7 +190,7 @@ class Window:
             self._type(key, text)
             return next(iter(self.texts(".quick-input-list .monaco-list-row .label-name")), "").rpartition(": ")[2]
 
-        wait_for(first, lambda found: found == label, SECONDS)
+        wait_for(first, lambda found: found == label.rpartition(": ")[2], SECONDS)
         self.page.keyboard.press("Enter")
         wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
 
