@@ -113,7 +113,7 @@ class VSCode:
     def running(self, *options: str, prefix: tuple[str, ...] = ()) -> "Iterator[VSCode]":
         """Runs it with some more options, below some command. Nothing of it is left at the end."""
         command = [*prefix, *self._command, "--without-connection-token", "--force-disable-user-env", *options]
-        command += ["--enable-smoke-test-driver", "--reconnection-grace-time", "2"]
+        command += ["--reconnection-grace-time", "2"]
         if not any(option.startswith("--socket-path") for option in options):
             command += ["--host", "127.0.0.1", "--port", "0"]
         with self.log.open("wb") as log:

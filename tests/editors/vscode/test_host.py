@@ -37,7 +37,7 @@ def failures(browser: Browser, path: str, tmp_path_factory: pytest.TempPathFacto
     }
     dumps = some_dumps(folder / "workspace")
     with (
-        server.running("--disable-workspace-trust"),
+        server.running("--disable-workspace-trust", "--enable-smoke-test-driver"),
         Window.opened(browser, server, dumps, traces=folder, paths=paths, functions=functions) as window,
     ):
         # What the window calls is heard while it is asked.

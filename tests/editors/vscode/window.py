@@ -19,7 +19,7 @@ from samples import ROOT
 # It is with the editors, not with what most tests need.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Frame, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -110,11 +110,11 @@ class Window:
         return _texts(self.page.locator(selector))
 
     def lines(self) -> list[str]:
-        """The lines on the screen of the text in front, with the hints in them."""
-        return self.texts(f"{_ACTIVE} .editor-instance .view-line")
+        """The lines of text on the screen, with the hints in them."""
+        return self.texts(".editor-instance .view-line")
 
     def wait_for_line(self, line: str) -> None:
-        """Waits until a line of the text in front looks so."""
+        """Waits until a line of text looks so."""
         wait_for(self.lines, lambda lines: line in lines, SECONDS)
 
     def lenses(self) -> list[str]:
@@ -147,7 +147,8 @@ class Window:
 
     def rows(self, view: str) -> list[str]:
         """The rows of a tree, which are on the screen, in a view whose name begins so."""
-        return [" ".join(text.split()) for text in self.texts(f"{_view(view)} .monaco-list-row")]
+        rows = self.texts(f"{_view(view)} .monaco-list-row")
+        return [" ".join(text.split()) for text in rows]
 
     # ------------------------------------------------------------ what a person does
 
@@ -179,18 +180,49 @@ class Window:
 
         return wait_for(shown, lambda text: text and "Loading..." not in text, SECONDS)
 
+    def has_rows(self, view: str, *starts: str) -> list[str]:
+        """Waits until a tree has rows that begin so, in this order; gives those."""
+
+        def found() -> list[str]:
+            return [row for row in self.rows(view) if row.startswith(starts)]
+
+        return wait_for(found, lambda rows: _begin(rows, starts), SECONDS)
+
     def row(self, view: str, label: str) -> Locator:
         """A row of a tree by a part of its text, for a click."""
         return self.page.locator(f"{_view(view)} .monaco-list-row", has_text=label).first
 
+    def expand(self, view: str, label: str) -> None:
+        """Opens a row of a tree, if it is not open already."""
+
+        def is_open() -> bool:
+            row = self.row(view, label)
+            if row.get_attribute("aria-expanded") == "true":
+                return True
+            row.click()
+            self.page.wait_for_timeout(500)
+            return False
+
+        wait_for(is_open, seconds=SECONDS)
+
     def _pick(self, key: str, text: str, label: str) -> None:
         """Picks what comes first for some text in the list that a key opens; it has to have a label."""
 
-        def first() -> str:
-            self._type(key, text)
-            return next(iter(self.texts(".quick-input-list .monaco-list-row .label-name")), "").rpartition(": ")[2]
+        entries = ".quick-input-list .monaco-list-row .label-name"
 
-        wait_for(first, lambda found: found == label.rpartition(": ")[2], SECONDS)
+        def first() -> str:
+            return next(iter(self.texts(entries)), "")
+
+        def offered() -> bool:
+            self._type(key, text)
+            with contextlib.suppress(AssertionError):
+                wait_for(first, lambda found: _title(found) == _title(label), seconds=3)
+                return True
+            # What is there later is not offered by itself.
+            self.page.keyboard.press("Escape")
+            return False
+
+        wait_for(offered, seconds=SECONDS)
         self.page.keyboard.press("Enter")
         wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
 
@@ -211,6 +243,39 @@ class Window:
         wait_for(typed, lambda found: found == text, SECONDS)
 
 
+class Map:
+    """The memory map in a window, and what it tells of itself (vscode-extension/map/test_handle.ts)."""
+
+    def __init__(self, window: Window) -> None:
+        self._frame = wait_for(lambda: next(filter(_has_map, window.page.frames), None), seconds=SECONDS)
+
+    def tells(self, expression: str) -> Any:
+        """What an expression gives, such as `map.step`."""
+        return self._frame.evaluate(f"(map => {expression})(window.xlaLensMap)")
+
+    def value(self, label: str) -> int:
+        """The row of the value that has a label; waits for it."""
+        search = f"Array.from({{length: 1000}}, (_, value) => map.label(value)).indexOf({json.dumps(label)})"
+        return wait_for(lambda: self.tells(search), lambda row: row >= 0, SECONDS)
+
+    def click(self, label: str) -> None:
+        """Clicks on the rectangle of a value."""
+        box = self.tells(f"map.boxOf({self.value(label)})")
+        picture = self._frame.locator('canvas[data-picture="values"]')
+        corner = picture.evaluate("canvas => canvas.getBoundingClientRect()")
+        middle = {
+            side: box[side] + box[length] / 2 - corner[side] for side, length in (("x", "width"), ("y", "height"))
+        }
+        picture.click(position=middle)
+
+
+def _has_map(frame: Frame) -> bool:
+    # It may be gone meanwhile.
+    with contextlib.suppress(Error):
+        return frame.evaluate("Boolean(window.xlaLensMap?.isReady)")
+    return False
+
+
 def _texts(found: Locator) -> list[str]:
     script = """all => all.filter(e => e.checkVisibility({visibilityProperty: true}))
       .map(e => [e.getBoundingClientRect().top, e.innerText]).sort((a, b) => a[0] - b[0]).map(each => each[1])"""
@@ -222,6 +287,15 @@ def _plain(text: str) -> str:
     return re.sub("[\u200b-\u200f\u2060\ufeff]", "", text.replace("\u00a0", " "))
 
 
+def _title(label: str) -> str:
+    """A command without its category."""
+    return label.rpartition(": ")[2]
+
+
+def _begin(texts: list[str], starts: tuple[str, ...]) -> bool:
+    return len(texts) == len(starts) and all(map(str.startswith, texts, starts))
+
+
 def _view(name: str) -> str:
     return f'.pane:has(.pane-header[aria-label^="{name}"])'
 
@@ -229,6 +303,7 @@ def _view(name: str) -> str:
 def _note_elsewhere(url: str, address: str, elsewhere: list[str]) -> None:
     """Notes an address that is not that of the server."""
     own = (f"http://{address}/", f"ws://{address}/", f"blob:http://{address}/", "data:")
-    # There VS Code itself looks for its extensions, whatever is installed.
-    if not url.startswith((*own, "https://open-vsx.org/")):
+    # VS Code looks for its own extensions in the first; the second never leaves the browser: files for webviews.
+    virtual = r"https://open-vsx\.org/|https://vscode-remote[^/]*\.vscode-resource\.vscode-cdn\.net/"
+    if not url.startswith(own) and not re.match(virtual, url):
         elsewhere.append(url)
