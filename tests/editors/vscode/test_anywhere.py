@@ -149,9 +149,10 @@ def test_a_file_over_50_mib(open_window: OpenWindow, workspace: Path) -> None:
     assert values.stat().st_size > 50 << 20
     with open_window(workspace, values) as window:
         wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
-        (notice,) = wait_for(window.notices, bool, SECONDS)
-        assert "VS Code gives extensions no text of more than 50" in notice
-        assert "its true peak is 4.21 MiB" in notice
+        # VS Code has a notice of its own, too.
+        told = "VS Code gives extensions no text of more than 50"
+        notices = wait_for(window.notices, lambda notices: any(told in notice for notice in notices), SECONDS)
+        assert any("its true peak is 4.21 MiB" in notice for notice in notices), notices
         window.page.locator(".notification-list-item-buttons-container >> text=Open the live-range file").click()
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         window.open(values)

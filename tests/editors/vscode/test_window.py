@@ -62,7 +62,7 @@ def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
         # To the peak, and below it what is live there, the biggest first.
         window.expand("XLA Memory", "Memory space 0 default")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
-        window.has_rows("XLA Memory", "dot1.53 MiB · 36.3 %", "params_0__0_.11.53 MiB · 36.3 %")
+        window.has_rows("XLA Memory", "params_0__0_.11.53 MiB · 36.3 %", "dot1.53 MiB · 36.3 %")
         window.row("XLA Memory", "dot1.53 MiB").click()
         window.wait_for_line("<244 dot @0>")
 
