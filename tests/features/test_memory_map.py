@@ -67,7 +67,7 @@ def test_a_dump_in_one_file() -> None:
         "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
     }
     steps = [data["strings"][step] if step >= 0 else None for step in data["steps"]]
-    assert steps == ["param.1", "param", "bitcast.1", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
+    assert steps == ["param.1", "bitcast.1", "param", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
     assert [data["strings"][kind] for kind in data["allocations"]["kind"]] == [
         "parameter",
         "parameter",
