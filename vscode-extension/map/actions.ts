@@ -1,0 +1,140 @@
+/** What a reader can do, by pointer or by key. Only these tell the host anything; to follow it does not. */
+
+import type { FromMap, WhatIsAt } from "../src/protocol";
+import { nextChange, NONE } from "./model";
+import { panned, type Range, revealing, unlessWhole, zoomed } from "./range";
+import type { Scene } from "./scene";
+import { INITIAL, type State } from "./state";
+
+export interface Actions {
+  change(change: Partial<State>): void;
+  setStep(step: number): void;
+  moveStep(by: number): void;
+  /** To the next or the last step at which anything is born or dies. */
+  moveToChange(direction: 1 | -1): void;
+  moveToPeak(): void;
+  /** Selects a value where it is seen, and a step at which it is live. */
+  select(value: number): void;
+  /** The next or the last one in the list of what is live. */
+  moveInList(direction: 1 | -1): void;
+  /** The next or the last match of the search. */
+  moveToMatch(direction: 1 | -1): void;
+  goToValue(value: number): void;
+  goToStep(step: number): void;
+  goToAllocation(allocation: number): void;
+  showSteps(steps: Range): void;
+  showBytes(bytes: Range): void;
+  zoomSteps(factor: number, at?: number): void;
+  zoomBytes(factor: number, at?: number): void;
+  pan(steps: number, bytes: number): void;
+  reset(): void;
+  /** The cursor of the text is on something. */
+  follow(place: WhatIsAt): void;
+}
+
+/** The fewest steps and bytes that are shown. */
+const LEAST_STEPS = 4;
+const LEAST_BYTES = 16;
+
+export function actionsOn(
+  scene: () => Scene,
+  change: (change: Partial<State>) => void,
+  post: (message: FromMap) => void,
+): Actions {
+  const stepsInView = (steps: Range) => ({ steps: unlessWhole(steps, scene().allSteps) });
+  const bytesInView = (bytes: Range) => ({ bytes: unlessWhole(bytes, scene().allBytes) });
+  const revealStep = (step: number) => stepsInView(revealing(scene().steps, step - 0.5, step + 0.5, scene().allSteps));
+
+  const actions: Actions = {
+    change,
+    setStep(step) {
+      const inside = Math.max(0, Math.min(scene().model.stepCount - 1, Math.round(step)));
+      change({ step: inside, ...revealStep(inside) });
+    },
+    moveStep: (by) => actions.setStep(scene().step + by),
+    moveToChange: (direction) => actions.setStep(nextChange(scene().space, scene().step, direction)),
+    moveToPeak: () => actions.setStep(Math.max(0, scene().space.peakStep)),
+    select(value) {
+      if (value === NONE) return change({ selected: NONE });
+      const { model, layout, space } = scene();
+      if (model.color[value] !== NONE && model.color[value] !== space.color) {
+        change({ color: model.color[value]!, allocation: NONE, bytes: null });
+      } else if (layout.boxOf[value] === NONE) change({ allocation: NONE, bytes: null });
+      const [start, end] = [model.start[value]!, model.end[value]!];
+      const step = model.isPlaced[value] ? Math.max(start, Math.min(end, scene().step)) : scene().step;
+      change({ selected: value, step, ...revealBox(scene(), value) });
+    },
+    moveInList(direction) {
+      const { values } = scene().live;
+      const place = values.indexOf(scene().state.selected);
+      const next = place < 0 ? 0 : Math.max(0, Math.min(values.length - 1, place + direction));
+      if (values.length) actions.select(values[next]!);
+    },
+    moveToMatch(direction) {
+      const { matches } = scene().search;
+      if (!matches.length) return;
+      const place = matches.indexOf(scene().state.selected);
+      const next = place < 0 ? (direction > 0 ? 0 : -1) : (place + direction) % matches.length;
+      actions.select(matches.at(next)!);
+    },
+    goToValue(value) {
+      actions.select(value);
+      post({ type: "goToValue", value });
+    },
+    goToStep(step) {
+      actions.setStep(step);
+      post({ type: "goToStep", step: scene().step });
+    },
+    goToAllocation(allocation) {
+      change({ marked: allocation });
+      post({ type: "goToAllocation", allocation });
+    },
+    showSteps: (steps) => change(stepsInView(steps)),
+    showBytes: (bytes) => change(bytesInView(bytes)),
+    zoomSteps(factor, at) {
+      const { steps, step, allSteps } = scene();
+      const middle = step >= steps[0] && step <= steps[1] ? step : (steps[0] + steps[1]) / 2;
+      change(stepsInView(zoomed(steps, at ?? middle, factor, allSteps, LEAST_STEPS)));
+    },
+    zoomBytes(factor, at) {
+      const { bytes, allBytes } = scene();
+      change(bytesInView(zoomed(bytes, at ?? (bytes[0] + bytes[1]) / 2, factor, allBytes, LEAST_BYTES)));
+    },
+    pan(steps, bytes) {
+      const { allSteps, allBytes } = scene();
+      change({
+        ...stepsInView(panned(scene().steps, steps, allSteps)),
+        ...bytesInView(panned(scene().bytes, bytes, allBytes)),
+      });
+    },
+    reset: () => change({ steps: INITIAL.steps, bytes: INITIAL.bytes }),
+    follow({ value, allocation, step }) {
+      if (step >= 0) actions.setStep(step);
+      if (value >= 0) actions.select(value);
+      const row = allocation >= 0 ? allocation : value >= 0 ? scene().state.marked : NONE;
+      if (allocation >= 0) revealAllocation(scene(), allocation, change);
+      change({ marked: row });
+    },
+  };
+  return actions;
+}
+
+/** The view that shows a value, moved no more than it must. */
+function revealBox(scene: Scene, value: number): Partial<State> {
+  const box = scene.layout.boxOf[value] ?? NONE;
+  if (box === NONE) return {};
+  const { left, right, low, high } = scene.layout.boxes;
+  const steps = revealing(scene.steps, left[box]!, right[box]!, scene.allSteps);
+  const bytes = revealing(scene.bytes, low[box]!, high[box]!, scene.allBytes);
+  return { steps: unlessWhole(steps, scene.allSteps), bytes: unlessWhole(bytes, scene.allBytes) };
+}
+
+/** Shows an allocation: in its own memory space, among the others if it is not the one that is shown. */
+function revealAllocation(scene: Scene, allocation: number, change: Actions["change"]): void {
+  const color = scene.model.map.allocations.color[allocation] ?? NONE;
+  if (color !== NONE && color !== scene.space.color) return change({ color, allocation: NONE, bytes: null });
+  const band = scene.layout.bands.find((band) => band.allocation === allocation);
+  if (!band) return change({ allocation: NONE, bytes: null });
+  const bytes = revealing(scene.bytes, band.low, band.high, scene.allBytes);
+  change({ bytes: unlessWhole(bytes, scene.allBytes) });
+}

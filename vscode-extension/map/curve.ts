@@ -1,0 +1,123 @@
+/** The upper picture: the live bytes of a memory space over the schedule, the reserve, and both peaks. */
+
+import { columnsOf } from "./columns";
+import { type Label, place } from "./labels";
+import { grouped, human } from "./numbers";
+import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
+import { liveBytesAt } from "./model";
+import type { Scene } from "./scene";
+import type { Theme } from "./theme";
+
+const LINE_HEIGHT = 15;
+const MOST_RESERVED = 2;
+
+/** Whether the picture reaches up to the reserve: unless told otherwise, if that is not far above what is ever live. */
+export function reachesReserve({ state, space }: Scene): boolean {
+  const isNear = space.reservedBytes <= MOST_RESERVED * space.peakLiveBytes;
+  return state.upTo ? state.upTo === "reserved" : isNear || space.peakLiveBytes === 0;
+}
+
+export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
+  fit(plot);
+  const { space, steps } = scene;
+  const most = reachesReserve(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : space.peakLiveBytes;
+  const x = stepScale(plot, steps);
+  const y = byteScale(plot, [0, Math.max(1, most) * 1.12]);
+  drawAxes(plot, x, y);
+  drawArea(plot, scene, theme, y);
+  drawMarks(plot, scene, theme, x, y);
+}
+
+function drawArea(plot: Plot, { space, steps }: Scene, theme: Theme, y: Scale): void {
+  const { context, width, height, ratio } = plot;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = theme.background;
+  context.fillRect(0, 0, width, height);
+  if (!space.curveStep.length) return;
+  const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(width));
+  const line = new Path2D();
+  line.moveTo(0, y(columns[0]!.last));
+  for (const [number, { x, least, greatest, last }] of columns.entries()) {
+    if (number > 0) line.lineTo(x, y(columns[number - 1]!.last));
+    if (least !== greatest) for (const bytes of [least, greatest]) line.lineTo(x, y(bytes));
+    line.lineTo(x, y(last));
+  }
+  const area = new Path2D(line);
+  area.lineTo(width, height);
+  area.lineTo(0, height);
+  context.fillStyle = theme.liveArea;
+  context.fill(area);
+  context.strokeStyle = theme.live;
+  context.lineWidth = 1.5;
+  context.lineJoin = "bevel";
+  context.stroke(line);
+}
+
+function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): void {
+  const { space, model, step } = scene;
+  const { width, height, marks } = plot;
+  marks.selectAll("*").remove();
+  const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
+    marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
+  const isIn = (step: number) => step >= scene.steps[0] && step <= scene.steps[1];
+  const labels: (Label & { name: string })[] = [];
+  plot.context.font = `11px ${theme.font}`;
+  const label = (name: string, words: string, at: number, bytes: number) => {
+    const length = plot.context.measureText(words).width;
+    const [px, py] = [x(at), y(bytes)];
+    const above = Math.max(LINE_HEIGHT / 2 + 1, py - 9);
+    labels.push({
+      name,
+      words,
+      width: length,
+      places: [
+        [px + 6, above],
+        [px - 6 - length, above],
+      ],
+    });
+  };
+  const reserve = y(space.reservedBytes);
+  const reserved = `reserved ${human(space.reservedBytes)}`;
+  if (reserve >= 0) {
+    line("reserve", 0, reserve, width, reserve);
+    gutter(plot, Math.max(6, reserve), reserved);
+  } else gutter(plot, 6, `↑ ${reserved}`);
+  if (space.peakStep >= 0 && isIn(space.peakStep)) {
+    line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
+    const words = `true peak ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    label("peak", words, space.peakStep, space.peakLiveBytes);
+  }
+  const printed = model.map.printedPeak;
+  if (printed && isIn(printed.step)) {
+    const bytes = liveBytesAt(space, printed.step);
+    line("printed", x(printed.step), y(bytes), x(printed.step), height);
+    const told = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
+    label("printed", `printed peak${told}, step ${grouped(printed.step)}`, printed.step, bytes);
+    marks.append("circle").attr("class", "printed").attr("cx", x(printed.step)).attr("cy", y(bytes)).attr("r", 3.5);
+  }
+  if (space.peakStep >= 0 && isIn(space.peakStep)) {
+    const circle = marks.append("circle").attr("class", "peak").attr("r", 3.5);
+    circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
+  }
+  if (isIn(step)) line("cursor", x(step), 0, x(step), height);
+  for (const placed of place(labels, width, height, LINE_HEIGHT)) {
+    const name = labels.find(({ words }) => words === placed.words)!.name;
+    marks
+      .append("text")
+      .attr("class", `mark-label ${name}`)
+      .attr("x", placed.x)
+      .attr("y", placed.y)
+      .attr("dy", "0.35em")
+      .text(placed.words);
+  }
+}
+
+function gutter(plot: Plot, y: number, words: string): void {
+  const label = plot.marks.append("text").attr("class", "gutter").attr("x", plot.width + 6);
+  const [first, ...rest] = words.split(/ (?=[\d])/);
+  label.attr("y", y).attr("dy", "0.35em").text(first!);
+  if (rest.length) {
+    label.append("tspan").attr("x", plot.width + 6).attr("dy", "1.15em").text(rest.join(" "));
+  }
+}
+

@@ -1,0 +1,109 @@
+/** What the pointer does to a picture: the wheel zooms, a drag moves, a drag with Shift shows what it frames. */
+
+import type { Actions } from "./actions";
+import { byteScale, pointIn, type Plot, stepScale } from "./plot";
+import type { Scene } from "./scene";
+
+type Point = [x: number, y: number];
+
+export interface Gestures {
+  /** A press that moved nothing. */
+  click(point: Point): void;
+  doubleClick(point: Point): void;
+  /** The pointer rests above a point, or has left. */
+  hover(point: Point | null, event: PointerEvent): void;
+}
+
+const LEAST_DRAG = 4;
+const LEAST_FRAME = 6;
+const ZOOM_A_PIXEL = 1.0022;
+const LINE_PIXELS = 16;
+
+/** `hasBytes`: whether the picture's bytes can be zoomed, too. */
+export function listen(
+  plot: Plot,
+  scene: () => Scene,
+  actions: Actions,
+  gestures: Gestures,
+  { hasBytes }: { hasBytes: boolean },
+): void {
+  const { canvas } = plot;
+  const x = () => stepScale(plot, scene().steps);
+  const y = () => byteScale(plot, scene().bytes);
+
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const unit = event.deltaMode ? LINE_PIXELS : 1;
+      const [px, py] = pointIn(plot, event);
+      const isOther = event.shiftKey || event.ctrlKey || event.metaKey;
+      // With Shift some systems turn the wheel sideways.
+      const turned = unit * (event.deltaY || (isOther ? event.deltaX : 0));
+      const factor = ZOOM_A_PIXEL ** -Math.max(-300, Math.min(300, turned));
+      if (!isOther && Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        actions.pan(x().invert(unit * event.deltaX) - x().invert(0), 0);
+      } else if (isOther && hasBytes) actions.zoomBytes(factor, y().invert(py));
+      else actions.zoomSteps(factor, x().invert(px));
+    },
+    { passive: false },
+  );
+
+  let pressed: { at: Point; last: Point; isFrame: boolean; hasMoved: boolean } | null = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    const at = pointIn(plot, event);
+    pressed = { at, last: at, isFrame: event.shiftKey, hasMoved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const point = pointIn(plot, event);
+    if (!pressed) return gestures.hover(point, event);
+    const [fromStart, fromLast] = [difference(point, pressed.at), difference(point, pressed.last)];
+    pressed.hasMoved ||= Math.hypot(...fromStart) >= LEAST_DRAG;
+    if (!pressed.hasMoved) return;
+    gestures.hover(null, event);
+    if (pressed.isFrame) return drawFrame(plot, pressed.at, point, hasBytes);
+    canvas.classList.add("moving");
+    const steps = x().invert(0) - x().invert(fromLast[0]);
+    actions.pan(steps, hasBytes ? y().invert(0) - y().invert(fromLast[1]) : 0);
+    pressed.last = point;
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const drag = pressed;
+    release();
+    if (!drag) return;
+    const point = pointIn(plot, event);
+    if (!drag.hasMoved) return gestures.click(point);
+    if (drag.isFrame) showFrame(drag.at, point);
+  });
+  canvas.addEventListener("pointercancel", release);
+  canvas.addEventListener("pointerleave", (event) => gestures.hover(null, event));
+  canvas.addEventListener("dblclick", (event) => gestures.doubleClick(pointIn(plot, event)));
+
+  function release(): void {
+    pressed = null;
+    canvas.classList.remove("moving");
+    plot.svg.select(".frame").remove();
+  }
+
+  function showFrame([x0, y0]: Point, [x1, y1]: Point): void {
+    const [steps, bytes] = [x(), y()];
+    if (Math.abs(x1 - x0) >= LEAST_FRAME) {
+      actions.showSteps([steps.invert(Math.min(x0, x1)), steps.invert(Math.max(x0, x1))]);
+    }
+    if (hasBytes && Math.abs(y1 - y0) >= LEAST_FRAME) {
+      actions.showBytes([bytes.invert(Math.max(y0, y1)), bytes.invert(Math.min(y0, y1))]);
+    }
+  }
+}
+
+function drawFrame(plot: Plot, [x0, y0]: Point, [x1, y1]: Point, hasBytes: boolean): void {
+  const frame = plot.svg.select("g").selectAll(".frame").data([0]).join("rect").attr("class", "frame");
+  const [top, bottom] = hasBytes ? [Math.min(y0, y1), Math.max(y0, y1)] : [0, plot.height];
+  frame.attr("x", Math.min(x0, x1)).attr("width", Math.abs(x1 - x0)).attr("y", top).attr("height", bottom - top);
+}
+
+function difference(a: Point, b: Point): Point {
+  return [a[0] - b[0], a[1] - b[1]];
+}

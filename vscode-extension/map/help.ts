@@ -1,0 +1,13 @@
+/** The list of keys and gestures. */
+
+import { make } from "./dom";
+import { KEYS, POINTER } from "./keyboard";
+
+export function createHelp(): HTMLDialogElement {
+  const dialog = make("dialog", { class: "help", "aria-labelledby": "help-title" });
+  const close = make("button", { type: "button", "data-action": "close-help" }, "Close");
+  close.addEventListener("click", () => dialog.close());
+  const rows = [...KEYS, ...POINTER].flatMap(([keys, what]) => [make("dt", {}, keys), make("dd", {}, what)]);
+  dialog.append(make("h2", { id: "help-title" }, "Keys and gestures"), make("dl", {}, ...rows), close);
+  return dialog;
+}

@@ -1,0 +1,107 @@
+/** The keys of the page. They are meant wherever the focus is, but for fields that take letters or arrows themselves. */
+
+import type { Actions } from "./actions";
+import type { Scene } from "./scene";
+
+export const KEYS: [keys: string, what: string][] = [
+  ["← →", "a step back, a step on; with Shift 10 steps, with Ctrl to the next birth or death"],
+  ["Page Up, Page Down", "100 steps"],
+  ["Home, End", "to the first step, to the last"],
+  ["P", "to the true peak"],
+  ["↑ ↓", "through the list of what is live"],
+  ["Enter", "in the lower picture: to the value in the editor; in the upper: to the step"],
+  ["+ −", "zoom the steps; with Alt the bytes"],
+  ["0", "show all"],
+  ["/", "search; Enter and Shift+Enter: to the next match, to the last"],
+  ["Esc", "select nothing"],
+  ["?", "this list"],
+];
+
+export const POINTER: [gesture: string, what: string][] = [
+  ["Wheel", "zoom the steps; with Shift or Ctrl the bytes"],
+  ["Drag", "move; with Shift: show what is framed"],
+  ["Click", "on a rectangle: to the value; beside one: to the allocation; in the upper picture: to the step"],
+  ["Double click", "in the upper picture: to the step in the editor; in the lower: show all"],
+];
+
+interface Others {
+  search(): void;
+  help(): void;
+}
+
+const ZOOM = 1.5;
+
+export function listenToKeys(scene: () => Scene | null, actions: Actions, others: Others): void {
+  document.addEventListener("keydown", (event) => {
+    const now = scene();
+    const target = event.target as HTMLElement;
+    if (!now || event.defaultPrevented || target.closest("input, select, textarea, dialog, .table")) return;
+    const act = actionOf(event, now, actions, others, target);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+}
+
+function actionOf(
+  event: KeyboardEvent,
+  scene: Scene,
+  actions: Actions,
+  others: Others,
+  target: HTMLElement,
+): (() => void) | undefined {
+  const isOther = event.ctrlKey || event.metaKey;
+  const last = scene.model.stepCount - 1;
+  const move = (direction: 1 | -1) => {
+    if (isOther) actions.moveToChange(direction);
+    else actions.moveStep(direction * (event.shiftKey ? 10 : 1));
+  };
+  const zoom = (factor: number) => (event.altKey ? actions.zoomBytes(factor) : actions.zoomSteps(factor));
+  switch (event.key) {
+    case "ArrowLeft":
+      return () => move(-1);
+    case "ArrowRight":
+      return () => move(1);
+  }
+  if (isOther) return undefined;
+  switch (event.key) {
+    case "PageUp":
+      return () => actions.moveStep(-100);
+    case "PageDown":
+      return () => actions.moveStep(100);
+    case "Home":
+      return () => actions.setStep(0);
+    case "End":
+      return () => actions.setStep(last);
+    case "p":
+    case "P":
+      return () => actions.moveToPeak();
+    case "ArrowUp":
+      return () => actions.moveInList(-1);
+    case "ArrowDown":
+      return () => actions.moveInList(1);
+    case "+":
+    case "=":
+      return () => zoom(ZOOM);
+    case "-":
+      return () => zoom(1 / ZOOM);
+    case "0":
+      return () => actions.reset();
+    case "/":
+      return () => others.search();
+    case "?":
+      return () => others.help();
+    case "Escape":
+      return () => actions.select(-1);
+    case "Enter":
+      return onEnter(scene, actions, target);
+  }
+  return undefined;
+}
+
+/** A button takes Enter itself. */
+function onEnter({ state, step }: Scene, actions: Actions, target: HTMLElement): (() => void) | undefined {
+  if (target.closest("button")) return undefined;
+  if (target.dataset.picture === "curve" || state.selected < 0) return () => actions.goToStep(step);
+  return () => actions.goToValue(state.selected);
+}

@@ -1,0 +1,70 @@
+/**
+ * What is live at a step, and whose the bytes are. A byte on which several values are live belongs to the one that was
+ * born last, by start step and then by row, as `server/xla_lens/model/owned.py` has it: so what all of them own adds up
+ * to the live bytes of the curve.
+ */
+
+import type { Model } from "./model";
+
+export interface LiveSet {
+  /** The values that cover bytes of the space at the step, the biggest first. */
+  values: number[];
+  /** For each of `values` how many bytes it owns. */
+  ownedBytes: number[];
+}
+
+export function liveAt(model: Model, color: number, step: number): LiveSet {
+  const { start, end, size, isPlaced } = model;
+  const values: number[] = [];
+  for (let value = 0; value < model.count; value++) {
+    if (start[value]! <= step && step <= end[value]! && isPlaced[value] && model.color[value] === color) {
+      values.push(value);
+    }
+  }
+  const owned = ownedBytes(model, values);
+  values.sort((a, b) => size[b]! - size[a]! || a - b);
+  return { values, ownedBytes: values.map((value) => owned.get(value)!) };
+}
+
+/** The sums of what values own by some number of theirs, such as that of their source, the most first. */
+export function sums(live: LiveSet, keyOf: (value: number) => number): { key: number; ownedBytes: number }[] {
+  const total = new Map<number, number>();
+  live.values.forEach((value, place) => {
+    const key = keyOf(value);
+    total.set(key, (total.get(key) ?? 0) + live.ownedBytes[place]!);
+  });
+  return [...total]
+    .filter(([, ownedBytes]) => ownedBytes > 0)
+    .map(([key, ownedBytes]) => ({ key, ownedBytes }))
+    .sort((a, b) => b.ownedBytes - a.ownedBytes || a.key - b.key);
+}
+
+function ownedBytes(model: Model, values: number[]): Map<number, number> {
+  const byAllocation = new Map<number, number[]>();
+  for (const value of values) {
+    const group = byAllocation.get(model.allocation[value]!);
+    if (group) group.push(value);
+    else byAllocation.set(model.allocation[value]!, [value]);
+  }
+  const owned = new Map<number, number>();
+  for (const group of byAllocation.values()) ownInAllocation(model, group, owned);
+  return owned;
+}
+
+/** Cuts the bytes wherever a value begins or ends, and gives each piece to its values in the order of their birth. */
+function ownInAllocation(model: Model, values: number[], owned: Map<number, number>): void {
+  const { offset, size, start } = model;
+  const bounds = new Set<number>();
+  for (const value of values) bounds.add(offset[value]!).add(offset[value]! + size[value]!);
+  const cuts = Float64Array.from(bounds).sort();
+  const place = new Map(Array.from(cuts, (cut, index) => [cut, index]));
+  const owner = new Int32Array(cuts.length).fill(-1);
+  for (const value of [...values].sort((a, b) => start[a]! - start[b]! || a - b)) {
+    owner.fill(value, place.get(offset[value]!), place.get(offset[value]! + size[value]!));
+    owned.set(value, 0);
+  }
+  for (let piece = 0; piece + 1 < cuts.length; piece++) {
+    const value = owner[piece]!;
+    if (value >= 0) owned.set(value, owned.get(value)! + cuts[piece + 1]! - cuts[piece]!);
+  }
+}

@@ -1,0 +1,91 @@
+/** The page of the memory map: connects what it shows with what is done to it and with its host. */
+
+import type { MemoryMap, ToMap } from "../src/protocol";
+import { actionsOn } from "./actions";
+import { make, write } from "./dom";
+import { connect } from "./host";
+import { scenesOf, type Scene } from "./scene";
+import { INITIAL, type State } from "./state";
+import { testHandle } from "./test_handle";
+import { readTheme, type Theme, watchTheme } from "./theme";
+import { createView } from "./view";
+
+const root = document.getElementById("app")!;
+const frameMilliseconds: number[] = [];
+const FRAMES_KEPT = 1000;
+
+let uri = "";
+let state: State = INITIAL;
+let makeScene: ((state: State) => Scene) | null = null;
+let scene: Scene | null = null;
+let theme: Theme | null = null;
+let isWaiting = false;
+
+const message = make("p", { class: "message", role: "status" }, "Reading the memory map …");
+root.append(message);
+
+const host = connect(receive);
+const actions = actionsOn(() => scene!, change, host.post);
+const view = createView(() => scene!, actions, host);
+
+new ResizeObserver(drawSoon).observe(root);
+watchTheme(() => {
+  theme = null;
+  drawSoon();
+});
+host.post({ type: "ready" });
+testHandle({ scene: () => scene, state: () => state, view, frameMilliseconds });
+
+function receive(told: ToMap): void {
+  switch (told.type) {
+    case "map":
+      return show(told.uri, told.map);
+    case "problem":
+      return tell(told.message);
+    case "described":
+      return view.described(told.value, told.markdown);
+    case "cursor":
+      if (scene) actions.follow(told);
+  }
+}
+
+/** A map; the same set read again keeps what the reader has chosen. */
+function show(newUri: string, map: MemoryMap): void {
+  if (!makeScene || uri !== newUri) state = host.kept(newUri);
+  else state = { ...state, selected: INITIAL.selected, marked: INITIAL.marked, allocation: INITIAL.allocation };
+  uri = newUri;
+  makeScene = scenesOf(map);
+  scene = makeScene(state);
+  view.forget();
+  tell("");
+  if (!view.element.isConnected) root.append(view.element);
+  drawSoon();
+}
+
+function tell(words: string): void {
+  write(message, words);
+  message.hidden = words === "";
+}
+
+/** At once for whoever reads the scene next; drawn once before the next frame. */
+function change(changed: Partial<State>): void {
+  if (!makeScene) return;
+  state = { ...state, ...changed };
+  scene = makeScene(state);
+  host.keep(uri, state);
+  drawSoon();
+}
+
+function drawSoon(): void {
+  if (isWaiting || !scene) return;
+  isWaiting = true;
+  requestAnimationFrame(() => {
+    isWaiting = false;
+    if (!scene) return;
+    const before = performance.now();
+    theme ??= readTheme(root);
+    view.draw(scene, theme);
+    frameMilliseconds.push(performance.now() - before);
+    if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
+  });
+}

@@ -1,0 +1,29 @@
+/** Markdown as elements, without HTML text on the way. Links are shown as their words: nobody can click a hover. */
+
+import MarkdownIt from "markdown-it";
+import type Token from "markdown-it/lib/token.mjs";
+import { make } from "./dom";
+
+const parser = new MarkdownIt({ html: false, linkify: false }).disable(["image"]);
+const LEFT_OUT = new Set(["a"]);
+
+export function elementsOf(markdown: string): DocumentFragment {
+  const fragment = document.createDocumentFragment();
+  append(fragment, parser.parse(markdown, {}));
+  return fragment;
+}
+
+function append(root: Node, tokens: Token[]): void {
+  const open: Node[] = [root];
+  const leaf = (node: Node | string) => open.at(-1)!.appendChild(typeof node === "string" ? new Text(node) : node);
+  for (const token of tokens) {
+    if (token.nesting > 0) open.push(leaf(LEFT_OUT.has(token.tag) ? make("span") : document.createElement(token.tag)));
+    else if (token.nesting < 0) open.pop();
+    else if (token.type === "inline") append(open.at(-1)!, token.children ?? []);
+    else if (token.type === "code_inline") leaf(make("code", {}, token.content));
+    else if (token.type === "fence" || token.type === "code_block") leaf(make("pre", {}, make("code", {}, token.content)));
+    else if (token.type === "softbreak") leaf(" ");
+    else if (token.tag) leaf(document.createElement(token.tag));
+    else leaf(token.content);
+  }
+}

@@ -1,0 +1,140 @@
+/** What is live at the step of the cursor, the biggest first, and the sums by source. */
+
+import type { Actions } from "./actions";
+import { make, write } from "./dom";
+import { sums } from "./live";
+import { instructionAt, NONE, text, valueText } from "./model";
+import { counted, grouped, human, percent } from "./numbers";
+import { HIDDEN, SHOWN } from "./raster";
+import type { Scene } from "./scene";
+import { colourText, type Theme } from "./theme";
+
+export interface Panel {
+  element: HTMLElement;
+  draw(scene: Scene, theme: Theme): void;
+}
+
+const ROWS_AT_ONCE = 100;
+const MOST_SOURCES = 12;
+
+export function createPanel(actions: Actions): Panel {
+  const title = make("h2", {});
+  const total = make("p", { class: "total", "data-live-bytes": "" });
+  const list = make("ol", { class: "live", "aria-label": "Live values, the biggest first", "data-list": "live" });
+  const more = make("button", { type: "button", class: "more", "data-action": "more" });
+  const sources = make("ol", { class: "sources", "aria-label": "Live bytes by source", "data-list": "sources" });
+  const empty = make("p", { class: "empty" });
+  const element = make(
+    "aside",
+    { "aria-label": "What is live at the step" },
+    title,
+    total,
+    make("details", { open: true }, make("summary", {}, "By source"), sources),
+    make("details", { open: true, class: "values" }, make("summary", {}, "By value"), empty, list, more),
+  );
+  let limit = ROWS_AT_ONCE;
+  let drawn: { live: unknown; emphasis: unknown; limit: number; colouring: unknown; theme: unknown } | undefined;
+  let redraw = () => undefined as void;
+  more.addEventListener("click", () => {
+    limit += ROWS_AT_ONCE;
+    redraw();
+  });
+  list.addEventListener("click", (event) => {
+    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-value]");
+    if (row) actions.goToValue(Number(row.dataset.value));
+  });
+
+  return {
+    element,
+    draw(scene, theme) {
+      redraw = () => this.draw(scene, theme);
+      const { live, emphasis, model, step, colouring } = scene;
+      const shown = live.values.filter((value) => emphasis[value] === SHOWN || (emphasis[value] && !scene.search.isOn));
+      const place = shown.indexOf(scene.state.selected);
+      if (drawn?.live !== live) limit = ROWS_AT_ONCE;
+      if (place >= limit) limit = place + 1;
+      const isSame =
+        drawn &&
+        drawn.live === live &&
+        drawn.emphasis === emphasis &&
+        drawn.limit === limit &&
+        drawn.colouring === colouring &&
+        drawn.theme === theme;
+      if (!isSame) {
+        drawn = { live, emphasis, limit, colouring, theme };
+        const instruction = instructionAt(model, step);
+        write(title, `Step ${grouped(step)}${instruction ? `: ${instruction}` : ""}`);
+        title.title = instruction;
+        write(total, `${human(scene.liveBytes)} live in ${counted(live.values.length, "value")}`);
+        total.dataset.liveBytes = String(scene.liveBytes);
+        drawSources(sources, scene);
+        list.replaceChildren(...shown.slice(0, limit).map((value) => rowOf(scene, theme, value)));
+        more.hidden = shown.length <= limit;
+        write(more, `${grouped(shown.length - limit)} more`);
+        write(empty, emptyWords(scene, shown.length));
+        empty.hidden = empty.textContent === "";
+      }
+      mark(list, scene.state.selected);
+    },
+  };
+}
+
+function emptyWords({ live, model, emphasis }: Scene, shown: number): string {
+  if (!live.values.length) {
+    return model.isPlaced.includes(1) ? "Nothing is live here." : "The dump has no live ranges, so nothing is known to be live.";
+  }
+  const hidden = live.values.length - shown;
+  if (!hidden) return "";
+  const isFiltered = live.values.some((value) => emphasis[value] === HIDDEN);
+  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${isFiltered ? "filter leaves" : "search leaves"} out the rest.`;
+}
+
+function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: number): HTMLElement {
+  const swatch = make("span", { class: "swatch" });
+  swatch.style.backgroundColor = colourText(theme, colouring.categories[colouring.of[value]!]!.colour);
+  const size = model.size[value]!;
+  const about = ["shape", "opName", "source"] as const;
+  const told = about.map((column) => valueText(model, column, value)).filter((words) => words !== "");
+  const row = make(
+    "button",
+    { type: "button", "data-value": value, title: told.join("\n") },
+    swatch,
+    make("span", { class: "label" }, valueText(model, "label", value)),
+    make("span", { class: "size" }, human(size)),
+    make("span", { class: "share" }, percent(size, liveBytes)),
+    ...told.map((words) => make("span", { class: "about" }, words)),
+  );
+  return make("li", {}, row);
+}
+
+function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void {
+  const bySource = sums(live, (value) => model.map.values.source[value] ?? NONE);
+  const row = (words: string, bytes: number) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
+    return make(
+      "li",
+      { "data-bytes": bytes, title: words },
+      make("span", { class: "label" }, words),
+      make("span", { class: "size" }, human(bytes)),
+      make("span", { class: "share" }, percent(bytes, liveBytes)),
+      bar,
+    );
+  };
+  const rows = bySource.slice(0, MOST_SOURCES).map(({ key, ownedBytes }) => {
+    return row(text(model, key) || "no source known", ownedBytes);
+  });
+  const rest = bySource.slice(MOST_SOURCES);
+  if (rest.length) rows.push(row(counted(rest.length, "other source"), rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0)));
+  list.replaceChildren(...rows);
+}
+
+/** Marks the row of the value that is selected, and shows it unless it is in view. */
+function mark(list: HTMLElement, value: number): void {
+  const before = list.querySelector("[aria-current]");
+  const now = list.querySelector(`[data-value="${value}"]`);
+  if (before === now) return;
+  before?.removeAttribute("aria-current");
+  now?.setAttribute("aria-current", "true");
+  now?.scrollIntoView({ block: "nearest" });
+}

@@ -1,0 +1,173 @@
+/** The lower picture: values as rectangles, offset by live range. */
+
+import { allocationWords } from "./facts";
+import type { Layout } from "./layout";
+import { NONE, valueText } from "./model";
+import { human } from "./numbers";
+import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
+import { paint, type Raster, rasterise } from "./raster";
+import type { Scene } from "./scene";
+import { colourText, isLight, mixed, pixel, rgb, type Theme } from "./theme";
+
+/** What is drawn, and so what is under the pointer. */
+export interface Drawn {
+  raster: Raster;
+  x: Scale;
+  y: Scale;
+}
+
+const LINE_HEIGHT = 14;
+const LEAST_NAMED_WIDTH = 40;
+const LEAST_BAND = 3;
+const FAINT_SHARE = 0.78;
+const EDGE_SHARE = 0.4;
+
+export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
+  fit(plot);
+  const { context, canvas } = plot;
+  const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
+  drawAxes(plot, x, y);
+  const [left, right] = scene.steps;
+  const [bottom, top] = scene.bytes;
+  const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
+  const raster = rasterise(scene.layout.boxes, frame, scene.emphasis);
+  const { fills, edges } = coloursOf(scene, theme);
+  const pixels = paint(raster, fills, edges, pixel(rgb(theme.background)));
+  const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.putImageData(new ImageData(bytes, raster.width, raster.height), 0, 0);
+  context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
+  const drawn = { raster, x, y };
+  drawNames(plot, scene, theme, drawn);
+  drawMarks(plot, scene, drawn);
+  return drawn;
+}
+
+/** The value under a point of the picture, NONE if there is none. */
+export function valueAt(plot: Plot, layout: Layout, { raster }: Drawn, [x, y]: [number, number]): number {
+  const [column, row] = [Math.floor(x * plot.ratio), Math.floor(y * plot.ratio)];
+  if (column < 0 || row < 0 || column >= raster.width || row >= raster.height) return NONE;
+  return layout.boxes.value[raster.boxes[row * raster.width + column]!] ?? NONE;
+}
+
+/** How many values are wholly or partly in the pixel of a point. */
+export function countAt(scene: Scene, { x, y }: Drawn, [px, py]: [number, number]): number {
+  const { left, right, low, high, value } = scene.layout.boxes;
+  const [first, last] = [x.invert(Math.floor(px)), x.invert(Math.floor(px) + 1)];
+  const [top, bottom] = [y.invert(Math.floor(py)), y.invert(Math.floor(py) + 1)];
+  let count = 0;
+  for (let box = 0; box < value.length; box++) {
+    if (left[box]! < last && right[box]! > first && low[box]! < top && high[box]! > bottom) {
+      count += Number(scene.emphasis[value[box]!]! > 0);
+    }
+  }
+  return count;
+}
+
+/** The edges of a value in the pixels of the picture, null if it is not in it. */
+export function boundsOf(
+  { layout }: Scene,
+  { x, y }: Drawn,
+  value: number,
+): { left: number; top: number; width: number; height: number } | null {
+  const box = layout.boxOf[value] ?? NONE;
+  if (box === NONE) return null;
+  const { left, right, low, high } = layout.boxes;
+  const [x0, x1, y0, y1] = [x(left[box]!), x(right[box]!), y(high[box]!), y(low[box]!)];
+  return { left: x0, top: y0, width: x1 - x0, height: y1 - y0 };
+}
+
+/** For each box its colour and that of its edge. */
+function coloursOf(scene: Scene, theme: Theme): { fills: Uint32Array; edges: Uint32Array } {
+  const background = rgb(theme.background);
+  const text = rgb(theme.foreground);
+  const shades = scene.colouring.categories.map((category) => {
+    const full = rgb(colourText(theme, category.colour));
+    const edge = theme.isHighContrast ? text : mixed(full, background, EDGE_SHARE);
+    const pale = mixed(full, background, FAINT_SHARE);
+    return [
+      [pixel(pale), pixel(mixed(edge, background, FAINT_SHARE / 2))],
+      [pixel(full), pixel(edge)],
+    ] as const;
+  });
+  const { value } = scene.layout.boxes;
+  const shade = (value: number) => shades[scene.colouring.of[value]!]![scene.emphasis[value] === 1 ? 0 : 1];
+  return {
+    fills: Uint32Array.from(value, (value) => shade(value)[0]),
+    edges: Uint32Array.from(value, (value) => shade(value)[1]),
+  };
+}
+
+/** Names in those rectangles that have room for them. */
+function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Drawn): void {
+  const { context, width, height } = plot;
+  const { boxes } = scene.layout;
+  context.font = `11px ${theme.font}`;
+  context.textBaseline = "middle";
+  const inks = scene.colouring.categories.map((category) =>
+    isLight(rgb(colourText(theme, category.colour))) ? "#000" : "#fff",
+  );
+  for (let box = 0; box < boxes.value.length; box++) {
+    if (!raster.isEdged[box]) continue;
+    const left = Math.max(0, x(boxes.left[box]!));
+    const room = Math.min(width, x(boxes.right[box]!)) - left;
+    const top = Math.max(0, y(boxes.high[box]!));
+    const rows = Math.min(height, y(boxes.low[box]!)) - top;
+    if (room < LEAST_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
+    const value = boxes.value[box]!;
+    context.fillStyle = scene.emphasis[value] === 1 ? theme.muted : inks[scene.colouring.of[value]!]!;
+    const label = shortened(context, valueText(scene.model, "label", value), room - 8);
+    const middle = rows < 2 * LINE_HEIGHT ? top + rows / 2 : top + LINE_HEIGHT / 2 + 3;
+    context.fillText(label, left + 4, middle);
+    if (rows >= 2.4 * LINE_HEIGHT) {
+      context.fillText(shortened(context, human(scene.model.size[value]!), room - 8), left + 4, middle + LINE_HEIGHT);
+    }
+  }
+}
+
+/** The edges and the names of allocations, what is selected, and the cursor. */
+function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
+  const { marks, width, height } = plot;
+  const { x, y } = drawn;
+  marks.selectAll("*").remove();
+  const line = (name: string, x1: number, y1: number, x2: number, y2: number) =>
+    marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
+  const outline = (name: string, left: number, top: number, right: number, bottom: number) => {
+    const [x0, x1] = [Math.max(-2, left), Math.min(width + 2, right)];
+    const [y0, y1] = [Math.max(-2, top), Math.min(height + 2, bottom)];
+    if (x1 < 0 || x0 > width || y1 < 0 || y0 > height) return;
+    const box = marks.append("rect").attr("class", name).attr("x", x0).attr("y", y0);
+    box.attr("width", Math.max(3, x1 - x0)).attr("height", Math.max(3, y1 - y0));
+  };
+  let free = height + LINE_HEIGHT;
+  for (const { allocation, low, high } of scene.layout.bands) {
+    const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
+    if (bottom - top < LEAST_BAND) continue;
+    if (y(high) > 0) line("band", 0, y(high), width, y(high));
+    const middle = (bottom + top) / 2;
+    if (bottom - top >= LINE_HEIGHT && free - middle >= LINE_HEIGHT * 0.9) {
+      const [name, about] = allocationWords(scene.model, allocation);
+      const label = marks.append("text").attr("class", "gutter").attr("x", width + 6).attr("y", middle);
+      const isTall = bottom - top >= 2.4 * LINE_HEIGHT;
+      label.attr("dy", isTall ? "-0.25em" : "0.35em").text(isTall ? name : `${name} ${about}`);
+      if (isTall) label.append("tspan").attr("x", width + 6).attr("dy", "1.15em").text(about);
+      free = isTall ? middle - LINE_HEIGHT / 2 : middle;
+    }
+  }
+  const marked = scene.layout.bands.find(({ allocation }) => allocation === scene.state.marked);
+  if (marked) outline("marked", 0, y(marked.high), width, y(marked.low));
+  const selected = boundsOf(scene, drawn, scene.state.selected);
+  if (selected) {
+    outline("selected", selected.left, selected.top, selected.left + selected.width, selected.top + selected.height);
+  }
+  if (scene.step >= scene.steps[0] && scene.step <= scene.steps[1]) {
+    line("cursor", x(scene.step), 0, x(scene.step), height);
+  }
+}
+
+function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
+  if (context.measureText(words).width <= room) return words;
+  let length = words.length;
+  while (length > 0 && context.measureText(`${words.slice(0, length)}…`).width > room) length = Math.floor(length * 0.85);
+  return length > 2 ? `${words.slice(0, length)}…` : "";
+}

@@ -1,0 +1,181 @@
+/** The parts of the page, and how they are laid out and drawn. */
+
+import type { Actions } from "./actions";
+import { drawCurve } from "./curve";
+import { button, make, write } from "./dom";
+import { allocationWords, factsOf, stepFacts } from "./facts";
+import { listen } from "./gestures";
+import { createHelp } from "./help";
+import type { Host } from "./host";
+import { listenToKeys } from "./keyboard";
+import { createLegend } from "./legend";
+import { instructionAt, NONE, valueText } from "./model";
+import { counted, grouped, human } from "./numbers";
+import { createOverview } from "./overview";
+import { createPanel } from "./panel";
+import { createPlot, type Plot, stepScale } from "./plot";
+import { countAt, drawRectangles, type Drawn, valueAt } from "./rectangles";
+import type { Scene } from "./scene";
+import { createCurveTable, createValueTable, type SceneTable } from "./tables";
+import type { Theme } from "./theme";
+import { createToolbar } from "./toolbar";
+import { createTooltip } from "./tooltip";
+
+export interface View {
+  element: HTMLElement;
+  curve: Plot;
+  values: Plot;
+  /** What the lower picture shows, null while it is a table. */
+  drawn(): Drawn | null;
+  draw(scene: Scene, theme: Theme): void;
+  described(value: number, markdown: string): void;
+  /** Another map is shown: what was told of the last one does not hold any more. */
+  forget(): void;
+}
+
+export function createView(scene: () => Scene, actions: Actions, host: Host): View {
+  let drawn: Drawn | null = null;
+  const help = createHelp();
+  const openHelp = () => help.showModal();
+  const tooltip = createTooltip((value) => host.post({ type: "describe", value }));
+  const toolbar = createToolbar(actions, openHelp);
+  const legend = createLegend(actions, scene);
+  const panel = createPanel(actions);
+  const overview = createOverview(actions.showSteps);
+  const curve = createPlot("curve", "Live bytes over the steps", "slider");
+  const values = createPlot("values", "Values: offset by live range", "application");
+  values.canvas.setAttribute("aria-roledescription", "memory map");
+  const curveSection = section("Live bytes", "curve", curve, createCurveTable(actions, scene), () =>
+    actions.change({ curveAs: scene().state.curveAs === "table" ? "picture" : "table" }),
+  );
+  const valueSection = section("Values", "values", values, createValueTable(actions), () =>
+    actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
+  );
+  const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
+  const note = make("p", { class: "note", role: "note" });
+
+  listen(
+    curve,
+    scene,
+    actions,
+    {
+      click: ([x]) => actions.setStep(stepScale(curve, scene().steps).invert(x)),
+      doubleClick: ([x]) => actions.goToStep(stepScale(curve, scene().steps).invert(x)),
+      hover(point, event) {
+        if (!point) return tooltip.hide();
+        const last = scene().model.stepCount - 1;
+        const step = Math.max(0, Math.min(last, Math.round(stepScale(curve, scene().steps).invert(point[0]))));
+        tooltip.show(event, `Step ${grouped(step)}`, stepFacts(scene(), step), "", NONE);
+      },
+    },
+    { hasBytes: false },
+  );
+  listen(
+    values,
+    scene,
+    actions,
+    {
+      click(point) {
+        if (!drawn) return;
+        const value = valueAt(values, scene().layout, drawn, point);
+        actions.setStep(drawn.x.invert(point[0]));
+        if (value !== NONE) return actions.goToValue(value);
+        const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
+        if (allocation !== NONE) actions.goToAllocation(allocation);
+      },
+      doubleClick: () => actions.reset(),
+      hover(point, event) {
+        if (!point || !drawn) return tooltip.hide();
+        const value = valueAt(values, scene().layout, drawn, point);
+        if (value !== NONE) {
+          const others = countAt(scene(), drawn, point) - 1;
+          const more = others > 0 ? `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart` : "";
+          const title = valueText(scene().model, "label", value);
+          return tooltip.show(event, title, factsOf(scene(), value), more, host.isEditor ? value : NONE);
+        }
+        const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
+        if (allocation === NONE) return tooltip.hide();
+        const [name, size] = allocationWords(scene().model, allocation);
+        tooltip.show(event, `allocation ${name}`, [["size", size]], "Nothing is live here.", NONE);
+      },
+    },
+    { hasBytes: true },
+  );
+  listenToKeys(scene, actions, { search: () => toolbar.search.select(), help: openHelp });
+
+  const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
+  const element = make(
+    "div",
+    { class: "page" },
+    toolbar.element,
+    make("main", {}, make("div", { class: "left" }, note, pictures, legend.element), panel.element),
+    status,
+    tooltip.element,
+    help,
+  );
+
+  return {
+    element,
+    curve,
+    values,
+    drawn: () => drawn,
+    draw(scene, theme) {
+      toolbar.draw(scene);
+      write(note, noteWords(scene));
+      note.hidden = note.textContent === "";
+      overview.draw(scene, theme);
+      legend.draw(scene, theme);
+      if (curveSection.show(scene.state.curveAs, scene)) drawCurve(curve, scene, theme);
+      drawn = valueSection.show(scene.state.valuesAs, scene) ? drawRectangles(values, scene, theme) : null;
+      panel.draw(scene, theme);
+      speak(scene, curve.canvas, status);
+    },
+    described: tooltip.described,
+    forget: () => tooltip.forget(),
+  };
+}
+
+/** A picture under a title, and the table that tells the same. */
+function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
+  const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
+  const head = make("div", { class: "head" }, make("h2", {}, title), toggled);
+  const element = make("section", { class: hook, "aria-label": title }, head, plot.element, table.element);
+  return {
+    element,
+    /** Whether the picture is to be drawn. */
+    show(as: "picture" | "table", scene: Scene): boolean {
+      toggled.setAttribute("aria-pressed", String(as === "table"));
+      plot.element.hidden = as === "table";
+      table.element.hidden = as === "picture";
+      if (as === "table") table.draw(scene);
+      return as === "picture";
+    },
+  };
+}
+
+function allocationAt({ layout }: Scene, bytes: number): number {
+  return layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
+}
+
+/** What is missing, in words. */
+function noteWords({ model, layout, space }: Scene): string {
+  if (!model.map.spaces.length) return "The dump has no allocations: there is nothing to draw.";
+  if (!layout.bands.length) return "No allocation of this memory space has any bytes.";
+  if (!layout.boxes.value.length) return "No values are in these allocations.";
+  if (!model.isPlaced.includes(1)) {
+    return "The dump has no live ranges: each value is drawn over all steps, and nothing is known to be live.";
+  }
+  return space.peakStep < 0 ? "No value of this memory space has a live range: each is drawn over all steps." : "";
+}
+
+/** Tells the step to who does not see it. */
+function speak({ model, step, liveBytes, state }: Scene, slider: HTMLElement, status: HTMLElement): void {
+  const instruction = instructionAt(model, step);
+  const words = `step ${grouped(step)}${instruction ? `, ${instruction}` : ""}, ${human(liveBytes)} live`;
+  slider.setAttribute("aria-valuemin", "0");
+  slider.setAttribute("aria-valuemax", String(model.stepCount - 1));
+  slider.setAttribute("aria-valuenow", String(step));
+  slider.setAttribute("aria-valuetext", words);
+  const selected = state.selected >= 0 ? `, selected ${valueText(model, "label", state.selected)}` : "";
+  write(status, words + selected);
+}
