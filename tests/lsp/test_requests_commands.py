@@ -23,7 +23,7 @@ async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys:
     capsys.readouterr()
     for path in (SEED, SPLIT, TPU):
         uri = reader.open(path)
-        for form in ("markdown", "text"):
+        for form in ("markdown", "text", "html"):
             _, out, _ = run(capsys, "report", path, "--output-format", form)
             assert await reader.run("report", {"uri": uri, "format": form}) == out
         _, out, _ = run(capsys, "report", path, "--output-format", "json")

@@ -18,12 +18,15 @@ from xla_lens.render.numbers import counted, human, percent, space_name
 PAGE_TOP: Final = 20
 """Values of each memory space that are told to who runs no scripts."""
 
-_END: Final = re.compile(r"</(?=script|style)", re.IGNORECASE)
+_IN_SCRIPT: Final = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
+_IN_STYLE: Final = re.compile(r"<(?=/style)", re.IGNORECASE)
+"""What would end the element, or open it again, written so that it does not and means the same in a text."""
 
 
 def memory_map_page(one: Overview, map_json: bytes, script: str, style: str) -> Iterator[str]:
     """The lines of the page of a set. `map_json` is what `memory_map_data` gives."""
-    script, style = _inlined(script), _inlined(style)
+    script = _IN_SCRIPT.sub(r"\\x3c", _with_line_feeds(script))
+    style = _IN_STYLE.sub(r"\\3c ", _with_line_feeds(style))
     title = escape(f"{one.module}: memory map")
     policy = "; ".join(
         (
@@ -61,9 +64,9 @@ def memory_map_page(one: Overview, map_json: bytes, script: str, style: str) -> 
     yield "</html>"
 
 
-def _inlined(code: str) -> str:
-    """A script or a style that does not end the element that it is in."""
-    return _END.sub(r"<\\/", code.replace("\r\n", "\n")).replace("<!--", r"<\!--")
+def _with_line_feeds(code: str) -> str:
+    """Browsers read line ends so, and a policy tells what they have read."""
+    return code.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _source(code: str) -> str:
@@ -109,6 +112,11 @@ def _live(one: SpaceOverview) -> Iterator[str]:
 
 def _table(title: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield f"<table><caption>{escape(title)}</caption>"
-    for tag, row in (("th", header), *(("td", row) for row in rows)):
-        yield f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
+    yield _row(header, '<th scope="col">', "</th>")
+    for row in rows:
+        yield _row(row, "<td>", "</td>")
     yield "</table>"
+
+
+def _row(cells: Iterable[str], start: str, end: str) -> str:
+    return f"<tr>{''.join(f'{start}{escape(cell)}{end}' for cell in cells)}</tr>"
