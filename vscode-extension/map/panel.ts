@@ -15,7 +15,7 @@ export interface Panel {
 }
 
 const ROWS_AT_ONCE = 100;
-const MOST_SOURCES = 12;
+const MOST_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {
   const title = make("h2", {});
@@ -93,16 +93,19 @@ function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: numb
   const swatch = make("span", { class: "swatch" });
   swatch.style.backgroundColor = colourText(theme, colouring.categories[colouring.of[value]!]!.colour);
   const size = model.size[value]!;
-  const about = ["shape", "opName", "source"] as const;
-  const told = about.map((column) => valueText(model, column, value)).filter((words) => words !== "");
+  const [label, shape, opName, source] = (["label", "shape", "opName", "source"] as const).map((column) =>
+    valueText(model, column, value),
+  ) as [string, string, string, string];
+  const about = [opName, withoutFolders(source)].filter((words) => words !== "");
   const row = make(
     "button",
-    { type: "button", "data-value": value, title: told.join("\n") },
+    { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
     swatch,
-    make("span", { class: "label" }, valueText(model, "label", value)),
+    make("span", { class: "label" }, label),
     make("span", { class: "size" }, human(size)),
+    make("span", { class: "about shape" }, shape),
     make("span", { class: "share" }, percent(size, liveBytes)),
-    ...told.map((words) => make("span", { class: "about" }, words)),
+    ...about.map((words) => make("span", { class: "about" }, words)),
   );
   return make("li", {}, row);
 }
@@ -115,10 +118,10 @@ function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void
     return make(
       "li",
       { "data-bytes": bytes, title: words },
-      make("span", { class: "label" }, words),
+      make("span", { class: "label" }, withoutFolders(words)),
+      make("span", { class: "track" }, bar),
       make("span", { class: "size" }, human(bytes)),
       make("span", { class: "share" }, percent(bytes, liveBytes)),
-      bar,
     );
   };
   const rows = bySource.slice(0, MOST_SOURCES).map(({ key, ownedBytes }) => {
@@ -137,4 +140,9 @@ function mark(list: HTMLElement, value: number): void {
   before?.removeAttribute("aria-current");
   now?.setAttribute("aria-current", "true");
   now?.scrollIntoView({ block: "nearest" });
+}
+
+/** A source without the folders of its file: its title has all. */
+function withoutFolders(source: string): string {
+  return source.replace(/^[^:]*\/(?=[^/:]+:)/, "");
 }

@@ -80,6 +80,8 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
     .select<SVGGElement>(".x")
     .attr("transform", `translate(0,${plot.height})`)
     .call(axisBottom<number>(x as never).tickValues(steps).tickSize(4).tickFormat(grouped).offset(0));
+  const title = inner.selectAll(".x-title").data([0]).join("text").attr("class", "x-title gutter");
+  title.attr("x", plot.width + 30).attr("y", plot.height + 14).text("steps");
   const [bottom, top] = y.domain() as Range;
   const ticks = sizeTicks(bottom, top, Math.max(2, plot.height / 44));
   const words = new Map(ticks.map((tick) => [tick.sizeBytes, tick.words]));

@@ -5,7 +5,7 @@ import type { Layout } from "./layout";
 import { NONE, valueText } from "./model";
 import { human } from "./numbers";
 import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
-import { paint, type Raster, rasterise } from "./raster";
+import { FAINT, paint, type Raster, rasterise } from "./raster";
 import type { Scene } from "./scene";
 import { colourText, isLight, mixed, pixel, rgb, type Theme } from "./theme";
 
@@ -21,6 +21,10 @@ const LEAST_NAMED_WIDTH = 40;
 const LEAST_BAND = 3;
 const FAINT_SHARE = 0.78;
 const EDGE_SHARE = 0.4;
+/** How far the colours of values of one category are from it, so that neighbours can be told apart. */
+const SHADES = [0, 0.07, 0.14, 0.21];
+/** A number that scatters rows over all shades (Knuth). */
+const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   fit(plot);
@@ -81,20 +85,23 @@ export function boundsOf(
 function coloursOf(scene: Scene, theme: Theme): { fills: Uint32Array; edges: Uint32Array } {
   const background = rgb(theme.background);
   const text = rgb(theme.foreground);
-  const shades = scene.colouring.categories.map((category) => {
-    const full = rgb(colourText(theme, category.colour));
-    const edge = theme.isHighContrast ? text : mixed(full, background, EDGE_SHARE);
-    const pale = mixed(full, background, FAINT_SHARE);
-    return [
-      [pixel(pale), pixel(mixed(edge, background, FAINT_SHARE / 2))],
-      [pixel(full), pixel(edge)],
-    ] as const;
-  });
+  const isPlain = theme.isHighContrast || scene.state.colouredBy === "padding";
+  const shades = scene.colouring.categories.flatMap((category) =>
+    SHADES.flatMap((share) => {
+      const full = mixed(rgb(colourText(theme, category.colour)), background, isPlain ? 0 : share);
+      const edge = theme.isHighContrast ? text : mixed(full, background, EDGE_SHARE);
+      const pale = [mixed(full, background, FAINT_SHARE), mixed(edge, background, FAINT_SHARE / 2)] as const;
+      return [...pale, full, edge].map(pixel);
+    }),
+  );
   const { value } = scene.layout.boxes;
-  const shade = (value: number) => shades[scene.colouring.of[value]!]![scene.emphasis[value] === 1 ? 0 : 1];
+  const shade = (value: number) => {
+    const number = scene.colouring.of[value]! * SHADES.length + (Math.imul(value, SCATTER) >>> 30);
+    return 4 * number + (scene.emphasis[value] === FAINT ? 0 : 2);
+  };
   return {
-    fills: Uint32Array.from(value, (value) => shade(value)[0]),
-    edges: Uint32Array.from(value, (value) => shade(value)[1]),
+    fills: Uint32Array.from(value, (value) => shades[shade(value)]!),
+    edges: Uint32Array.from(value, (value) => shades[shade(value) + 1]!),
   };
 }
 
@@ -115,7 +122,7 @@ function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Dra
     const rows = Math.min(height, y(boxes.low[box]!)) - top;
     if (room < LEAST_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
     const value = boxes.value[box]!;
-    context.fillStyle = scene.emphasis[value] === 1 ? theme.muted : inks[scene.colouring.of[value]!]!;
+    context.fillStyle = scene.emphasis[value] === FAINT ? theme.muted : inks[scene.colouring.of[value]!]!;
     const label = shortened(context, valueText(scene.model, "label", value), room - 8);
     const middle = rows < 2 * LINE_HEIGHT ? top + rows / 2 : top + LINE_HEIGHT / 2 + 3;
     context.fillText(label, left + 4, middle);

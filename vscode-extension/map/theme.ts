@@ -23,6 +23,7 @@ type Rgb = [number, number, number];
 
 export function readTheme(root: HTMLElement): Theme {
   const probe = root.appendChild(document.createElement("span"));
+  probe.className = "probe";
   const style = getComputedStyle(probe);
   const read = (name: string) => {
     probe.style.color = `var(--${name})`;
