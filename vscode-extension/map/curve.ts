@@ -3,7 +3,7 @@
 import { type Column, columnsOf } from "./columns";
 import { type Label, place } from "./labels";
 import { grouped, human } from "./numbers";
-import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import { liveBytesAt } from "./model";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
@@ -23,7 +23,6 @@ export function reachesReserve({ state, space }: Scene): boolean {
 }
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
-  fit(plot);
   const { space, steps } = scene;
   const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
   const mostInView = columns.reduce((most, { greatest }) => Math.max(most, greatest), 0);

@@ -1,6 +1,7 @@
 /** Numbers as people read them, worded and rounded as in reports and hovers (`server/xla_lens/render/numbers.py`). */
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const GROUPED = new Intl.NumberFormat("en-US");
 /** In a unit; finer steps are told in the next smaller one. */
 const LEAST_STEP = 0.005;
 
@@ -29,7 +30,7 @@ export function counted(number: number, noun: string): string {
 
 /** A whole number: `2,170`. */
 export function grouped(number: number): string {
-  return number.toLocaleString("en-US");
+  return GROUPED.format(number);
 }
 
 /**
@@ -55,12 +56,10 @@ export function sizeTicks(low: number, high: number, count: number): { sizeBytes
   const unit = 1024 ** power;
   const step = roundUp(power ? wanted / unit : Math.max(1, wanted));
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const ticks = [];
   for (let number = Math.ceil(low / unit / step - 1e-9); number * step * unit <= high; number++) {
-    const words = (number * step).toLocaleString("en-US", {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-    });
+    const words = format.format(number * step);
     ticks.push({ sizeBytes: number * step * unit, words: number ? `${words} ${power ? UNITS[power - 1] : "B"}` : "0" });
   }
   return ticks;

@@ -45,7 +45,11 @@ export function rasterise(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
   const isSmall = new Uint8Array(boxes.value.length);
   let drawnCount = 0;
   const fill = (box: number, x0: number, x1: number, y0: number, y1: number) => {
-    for (let row = y0 * width; row < y1 * width; row += width) pixels.fill(box, row + x0, row + x1);
+    for (let row = y0 * width; row < y1 * width; row += width) {
+      // A call of `fill` costs as much as some tens of pixels.
+      if (x1 - x0 > 24) pixels.fill(box, row + x0, row + x1);
+      else for (let pixel = row + x0; pixel < row + x1; pixel++) pixels[pixel] = box;
+    }
   };
   for (const level of [FAINT, SHOWN]) {
     let smallCount = 0;

@@ -1,10 +1,12 @@
 /** The lower picture: values as rectangles, offset by live range. */
 
+import type { Colouring } from "./colouring";
 import { allocationWords } from "./facts";
+import { kept } from "./kept";
 import type { Layout } from "./layout";
 import { NONE, valueText } from "./model";
 import { human } from "./numbers";
-import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import { FAINT, paint, type Raster, rasterise } from "./raster";
 import type { Scene } from "./scene";
 import { colourText, isLight, mixed, pixel, rgb, type Theme } from "./theme";
@@ -27,7 +29,6 @@ const SHADES = [0, 0.07, 0.14, 0.21];
 const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
-  fit(plot);
   const { context, canvas } = plot;
   const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
   drawAxes(plot, x, y);
@@ -35,7 +36,8 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const [bottom, top] = scene.bytes;
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
   const raster = rasterise(scene.layout.boxes, frame, scene.emphasis);
-  const { fills, edges } = coloursOf(scene, theme);
+  const isPlain = theme.isHighContrast || scene.state.colouredBy === "padding";
+  const { fills, edges } = coloursOf(scene.layout, scene.colouring, scene.emphasis, isPlain, theme);
   const pixels = paint(raster, fills, edges, pixel(rgb(theme.background)));
   const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -82,11 +84,10 @@ export function boundsOf(
 }
 
 /** For each box its colour and that of its edge. */
-function coloursOf(scene: Scene, theme: Theme): { fills: Uint32Array; edges: Uint32Array } {
+const coloursOf = kept((layout: Layout, colouring: Colouring, emphasis: Uint8Array, isPlain: boolean, theme: Theme) => {
   const background = rgb(theme.background);
   const text = rgb(theme.foreground);
-  const isPlain = theme.isHighContrast || scene.state.colouredBy === "padding";
-  const shades = scene.colouring.categories.flatMap((category) =>
+  const shades = colouring.categories.flatMap((category) =>
     SHADES.flatMap((share) => {
       const full = mixed(rgb(colourText(theme, category.colour)), background, isPlain ? 0 : share);
       const edge = theme.isHighContrast ? text : mixed(full, background, EDGE_SHARE);
@@ -94,16 +95,17 @@ function coloursOf(scene: Scene, theme: Theme): { fills: Uint32Array; edges: Uin
       return [...pale, full, edge].map(pixel);
     }),
   );
-  const { value } = scene.layout.boxes;
-  const shade = (value: number) => {
-    const number = scene.colouring.of[value]! * SHADES.length + (Math.imul(value, SCATTER) >>> 30);
-    return 4 * number + (scene.emphasis[value] === FAINT ? 0 : 2);
-  };
-  return {
-    fills: Uint32Array.from(value, (value) => shades[shade(value)]!),
-    edges: Uint32Array.from(value, (value) => shades[shade(value) + 1]!),
-  };
-}
+  const { value } = layout.boxes;
+  const [fills, edges] = [new Uint32Array(value.length), new Uint32Array(value.length)];
+  for (let box = 0; box < value.length; box++) {
+    const row = value[box]!;
+    const shade = colouring.of[row]! * SHADES.length + (Math.imul(row, SCATTER) >>> 30);
+    const place = 4 * shade + (emphasis[row] === FAINT ? 0 : 2);
+    fills[box] = shades[place]!;
+    edges[box] = shades[place + 1]!;
+  }
+  return { fills, edges };
+});
 
 /** Names in those rectangles that have room for them. */
 function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Drawn): void {

@@ -2,6 +2,7 @@
 
 import type { MapSpace, MemoryMap } from "../src/protocol";
 import { type Colouring, colour } from "./colouring";
+import { kept } from "./kept";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
@@ -94,15 +95,4 @@ function emphasise(
     if (size < leastBytes || isHidden[colouring.of[value]!]) return HIDDEN;
     return (isFaint && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
   });
-}
-
-/** A function that remembers its last answer. */
-function kept<Arguments extends unknown[], Result>(
-  make: (...told: Arguments) => Result,
-): (...told: Arguments) => Result {
-  let last: { told: Arguments; result: Result } | undefined;
-  return (...told) => {
-    if (!last || told.some((argument, place) => argument !== last!.told[place])) last = { told, result: make(...told) };
-    return last.result;
-  };
 }

@@ -13,7 +13,7 @@ import { instructionAt, NONE, valueText } from "./model";
 import { counted, grouped, human } from "./numbers";
 import { createOverview } from "./overview";
 import { createPanel } from "./panel";
-import { createPlot, type Plot, stepScale } from "./plot";
+import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, drawRectangles, type Drawn, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createCurveTable, createValueTable, type SceneTable } from "./tables";
@@ -33,7 +33,7 @@ export interface View {
   forget(): void;
 }
 
-export function createView(scene: () => Scene, actions: Actions, host: Host): View {
+export function createView(scene: () => Scene, actions: Actions, host: Host, redraw: () => void): View {
   let drawn: Drawn | null = null;
   const help = createHelp();
   const openHelp = () => help.showModal();
@@ -101,6 +101,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
     },
     { hasBytes: true },
   );
+  // At once: a canvas of another size is empty.
+  for (const plot of [curve, values]) keepFitting(plot, redraw);
   listenToKeys(scene, actions, { search: () => toolbar.search.select(), help: openHelp });
 
   const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
@@ -123,12 +125,14 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
       toolbar.draw(scene);
       write(note, noteWords(scene));
       note.hidden = note.textContent === "";
-      overview.draw(scene, theme);
       legend.draw(scene, theme);
-      if (curveSection.show(scene.state.curveAs, scene)) drawCurve(curve, scene, theme);
-      drawn = valueSection.show(scene.state.valuesAs, scene) ? drawRectangles(values, scene, theme) : null;
       panel.draw(scene, theme);
       speak(scene, curve.canvas, status);
+      const isCurve = curveSection.show(scene.state.curveAs, scene);
+      const isValues = valueSection.show(scene.state.valuesAs, scene);
+      overview.draw(scene, theme, curve.width);
+      if (isCurve) drawCurve(curve, scene, theme);
+      drawn = isValues ? drawRectangles(values, scene, theme) : null;
     },
     described: tooltip.described,
     forget: () => tooltip.forget(),
