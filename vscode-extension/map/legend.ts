@@ -3,6 +3,7 @@
 import type { Actions } from "./actions";
 import type { Colouring } from "./colouring";
 import { make, write } from "./dom";
+import { withoutFolders } from "./facts";
 import { kept } from "./kept";
 import { type LiveSet, sums } from "./live";
 import { human } from "./numbers";
@@ -56,8 +57,9 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
 
 const MOST_CHARACTERS = 44;
 
-/** The end of a name, which tells most of an op_name or a path; the whole is in its title. */
-function ending(name: string): string {
+/** The end of a name, which tells most of an op_name, or a source without its folders; the whole is in its title. */
+function ending(whole: string): string {
+  const name = withoutFolders(whole);
   if (name.length <= MOST_CHARACTERS) return name;
   const cut = name.slice(-MOST_CHARACTERS);
   const slash = cut.indexOf("/");

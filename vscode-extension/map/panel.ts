@@ -2,6 +2,7 @@
 
 import type { Actions } from "./actions";
 import { make, write } from "./dom";
+import { withoutFolders } from "./facts";
 import { sums } from "./live";
 import { instructionAt, NONE, text, valueText } from "./model";
 import { counted, grouped, human, percent } from "./numbers";
@@ -140,9 +141,4 @@ function mark(list: HTMLElement, value: number): void {
   before?.removeAttribute("aria-current");
   now?.setAttribute("aria-current", "true");
   now?.scrollIntoView({ block: "nearest" });
-}
-
-/** A source without the folders of its file: its title has all. */
-function withoutFolders(source: string): string {
-  return source.replace(/^[^:]*\/(?=[^/:]+:)/, "");
 }

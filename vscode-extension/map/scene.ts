@@ -90,9 +90,8 @@ function emphasise(
   found: Search,
 ): Uint8Array {
   const isHidden = colouring.categories.map(({ name }) => hidden.includes(name));
-  const isFaint = found.isOn && !found.problem.startsWith("No ");
   return Uint8Array.from(model.size, (size, value) => {
     if (size < leastBytes || isHidden[colouring.of[value]!]) return HIDDEN;
-    return (isFaint && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
+    return (found.isOn && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
   });
 }

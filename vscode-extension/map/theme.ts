@@ -19,7 +19,8 @@ export interface Theme {
   font: string;
 }
 
-type Rgb = [number, number, number];
+/** The parts of a colour, each up to 255. */
+export type Rgb = [number, number, number];
 
 export function readTheme(root: HTMLElement): Theme {
   const probe = root.appendChild(document.createElement("span"));

@@ -2,7 +2,6 @@
 
 import type { Actions } from "./actions";
 import type { ColouredBy } from "./colouring";
-import { reachesReserve } from "./curve";
 import { button, choice, field, make, write } from "./dom";
 import { allocationWords } from "./facts";
 import { kept } from "./kept";
@@ -41,8 +40,6 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const least = field("Least size", "least", "1 MiB", (least) => actions.change({ least }));
   const count = make("output", { class: "count", "data-matches": "" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
-  reserve.addEventListener("change", () => actions.change({ upTo: reserve.checked ? "reserved" : "live" }));
   search.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -56,7 +53,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     button("‹", "Previous match (Shift+Enter)", "previous-match", () => actions.moveToMatch(-1)),
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
   );
-  const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom" });
+  const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
@@ -74,7 +71,6 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     matchButtons,
     count,
     least.element,
-    make("label", { class: "check" }, reserve, make("span", {}, "Up to the reserve")),
     zoom,
     peak,
     button("?", "Keys and gestures (?)", "help", help),
@@ -92,7 +88,6 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       colours.fill(COLOURED_BY, state.colouredBy);
       if (search.input.value !== state.search) search.input.value = state.search;
       if (least.input.value !== state.least) least.input.value = state.least;
-      reserve.checked = reachesReserve(scene);
       const problems = [found.problem, scene.leastProblem].filter((words) => words !== "");
       write(problem, problems.join(". "));
       problem.hidden = problems.length === 0;

@@ -1,7 +1,7 @@
 /** The parts of the page, and how they are laid out and drawn. */
 
 import type { Actions } from "./actions";
-import { drawCurve } from "./curve";
+import { drawCurve, reachesReserve } from "./curve";
 import { button, make, write } from "./dom";
 import { allocationWords, factsOf, stepFacts } from "./facts";
 import { listen } from "./gestures";
@@ -51,6 +51,9 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   const valueSection = section("Values", "values", values, createValueTable(actions), () =>
     actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
   );
+  const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
+  reserve.addEventListener("change", () => actions.change({ upTo: reserve.checked ? "reserved" : "live" }));
+  curveSection.title.after(make("label", {}, reserve, "Up to the reserve"));
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -123,6 +126,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     drawn: () => drawn,
     draw(scene, theme) {
       toolbar.draw(scene);
+      reserve.checked = reachesReserve(scene);
       write(note, noteWords(scene));
       note.hidden = note.textContent === "";
       legend.draw(scene, theme);
@@ -142,10 +146,12 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
 /** A picture under a title, and the table that tells the same. */
 function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
   const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
-  const head = make("div", { class: "head" }, make("h2", {}, title), toggled);
+  const heading = make("h2", {}, title);
+  const head = make("div", { class: "head" }, heading, toggled);
   const element = make("section", { class: hook, "aria-label": title }, head, plot.element, table.element);
   return {
     element,
+    title: heading,
     /** Whether the picture is to be drawn. */
     show(as: "picture" | "table", scene: Scene): boolean {
       toggled.setAttribute("aria-pressed", String(as === "table"));
