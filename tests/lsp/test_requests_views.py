@@ -385,3 +385,22 @@ async def test_what_is_opened_is_not_read_again(reader: Reader, loads: Loads, tm
     assert await reader.ask("hover", uri, position={"line": 1, "character": 3})
     await reader.run("memoryMap", {"uri": uri})
     assert loads.count == 1
+
+
+async def test_who_waits_for_a_set_gets_it(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """However many are asked for at once."""
+    paths = [copied(SPLIT, tmp_path / str(number)) for number in range(5)]
+    await reader.start()
+    loads.hold()
+    numbers = [
+        reader.editor.ask(
+            "workspace/executeCommand", {"command": "xla-lens.overview", "arguments": [{"uri": path.as_uri()}]}
+        )
+        for path in paths
+    ]
+    await reader.editor.until(lambda: loads.count > 0)
+    loads.go_on()
+    for path, number in zip(paths, numbers, strict=True):
+        assert (await reader.editor.answer(number))["uri"] == path.as_uri()
+    await reader.editor.server.session.look()
+    assert len(list(reader.editor.server.session._visits)) == 2
