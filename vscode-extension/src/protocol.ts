@@ -16,7 +16,7 @@ export interface SetFile {
 
 export interface SpaceSummary {
   color: number;
-  /** As in reports: `default`, `HBM`, `VMEM`, or empty where it has no name. */
+  /** As in reports: `default`, `vmem`, `smem`, `hbm`, `host`, `cmem`, else `color_7`. */
   name: string;
   reservedBytes: number;
   peakLiveBytes: number;
@@ -106,7 +106,7 @@ export interface Description {
 export interface MemoryMap {
   module: string;
   strings: string[];
-  /** The instruction of each step, numbers into `strings`; -1: unknown. As long as there are steps. */
+  /** The instruction of each step, numbers into `strings`; -1: unknown. Up to the last step that anything is told of. */
   steps: number[];
   spaces: MapSpace[];
   printedPeak: { step: number; bytes: number | null } | null;

@@ -43,6 +43,9 @@ _QUERIES: Final = ("", "f", "peak:", "temp: >1KiB", "allocation 1", "module:jit"
 _CHECKED_RANGES: Final = 100
 """Ranges of one answer that are looked at."""
 
+_DESCRIBED: Final = 20
+"""Values that are described."""
+
 _CONVERTER: Final = strict_converter()
 # lsprotocol takes whatever has a `command` for a command, and so each action that has one.
 _CONVERTER.register_structure_hook(
@@ -140,7 +143,7 @@ class _Check:
             links = lsp.DocumentLinkParams(lsp.TextDocumentIdentifier(uri))
             answer = await self._server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
             self._checked(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
-        for command, arguments in _commands(self._uri):
+        for command, arguments in _commands(self._uri, len(context.analysis.dump.values)):
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
             await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
 
@@ -158,6 +161,9 @@ class _Check:
             (lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionParams(document, here, lsp.CodeActionContext([]))),
         ):
             await self._ask(context, method, params)
+        place = {"line": position.line, "character": position.character}
+        what = lsp.ExecuteCommandParams(Command.WHAT_IS_AT, arguments=[{"uri": self._uri, "position": place}])
+        await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, what)
         prepare = lsp.CallHierarchyPrepareParams(document, position)
         for item in await self._ask(context, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepare) or []:
             incoming, outgoing = lsp.CallHierarchyIncomingCallsParams(item), lsp.CallHierarchyOutgoingCallsParams(item)
@@ -219,9 +225,9 @@ def _pages(context: Context) -> Iterator[Page]:
             yield BiographyPage(index)
 
 
-def _commands(uri: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _commands(uri: str, values: int) -> Iterator[tuple[str, dict[str, Any]]]:
     here = {"uri": uri}
-    for form in ("markdown", "text", "json"):
+    for form in ("markdown", "text", "json", "html"):
         yield Command.REPORT, {**here, "format": form}
     yield Command.CHECK, here
     yield Command.SHOW_SUMMARY, here
@@ -230,6 +236,11 @@ def _commands(uri: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield Command.SHOW_BIOGRAPHY, {**here, "allocation": 0}
     yield Command.SHOW_REFERENCES, {**here, "position": {"line": 1, "character": 0}}
     yield Command.EXPLAIN, {"code": Code.SYNTAX.value}
+    yield Command.MEMORY_MAP, here
+    yield Command.OVERVIEW, here
+    yield Command.MODULES, {}
+    for value in range(min(values, _DESCRIBED)):
+        yield Command.DESCRIBE, {**here, "value": value}
 
 
 def _ranges(answer: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

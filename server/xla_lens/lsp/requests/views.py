@@ -59,15 +59,17 @@ async def read_overview(arguments: Arguments) -> Plain:
 
     def made() -> Plain:
         found = overview(analysis, module, _TOP if top is None else top)
-        return Plain(_overview(found, analysis.dump, _files(state.path, opened), convert))
+        files = _files(state.path, opened)
+        # Of what was deleted meanwhile there is no file.
+        return Plain(_overview(found, analysis.dump, _first(files) or arguments.need("uri", str), files, convert))
 
     return await in_thread(made)
 
 
-def _overview(one: Overview, dump: DumpSet, files: list[Json], convert: Converter) -> Json:
+def _overview(one: Overview, dump: DumpSet, uri: str, files: list[Json], convert: Converter) -> Json:
     peak, place = printed_peak_data(one.printed_peak), one.printed_place
     return {
-        "uri": _first(files),
+        "uri": uri,
         "module": one.module,
         "files": files,
         "spaces": [_space(space, dump, convert) for space in one.spaces],
