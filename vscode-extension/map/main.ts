@@ -26,9 +26,8 @@ root.append(message);
 
 const host = connect(receive);
 const actions = actionsOn(() => scene!, change, host.post);
-const view = createView(() => scene!, actions, host);
+const view = createView(() => scene!, actions, host, draw);
 
-new ResizeObserver(drawSoon).observe(root);
 watchTheme(() => {
   theme = null;
   drawSoon();
@@ -79,13 +78,15 @@ function change(changed: Partial<State>): void {
 function drawSoon(): void {
   if (isWaiting || !scene) return;
   isWaiting = true;
-  requestAnimationFrame(() => {
-    isWaiting = false;
-    if (!scene) return;
-    const before = performance.now();
-    theme ??= readTheme(root);
-    view.draw(scene, theme);
-    frameMilliseconds.push(performance.now() - before);
-    if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
-  });
+  requestAnimationFrame(draw);
+}
+
+function draw(): void {
+  isWaiting = false;
+  if (!scene) return;
+  const before = performance.now();
+  theme ??= readTheme(root);
+  view.draw(scene, theme);
+  frameMilliseconds.push(performance.now() - before);
+  if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
 }

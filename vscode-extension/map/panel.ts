@@ -2,6 +2,7 @@
 
 import type { Actions } from "./actions";
 import { make, write } from "./dom";
+import { withoutFolders } from "./facts";
 import { sums } from "./live";
 import { instructionAt, NONE, text, valueText } from "./model";
 import { counted, grouped, human, percent } from "./numbers";
@@ -15,7 +16,7 @@ export interface Panel {
 }
 
 const ROWS_AT_ONCE = 100;
-const MOST_SOURCES = 12;
+const MOST_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {
   const title = make("h2", {});
@@ -93,16 +94,19 @@ function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: numb
   const swatch = make("span", { class: "swatch" });
   swatch.style.backgroundColor = colourText(theme, colouring.categories[colouring.of[value]!]!.colour);
   const size = model.size[value]!;
-  const about = ["shape", "opName", "source"] as const;
-  const told = about.map((column) => valueText(model, column, value)).filter((words) => words !== "");
+  const [label, shape, opName, source] = (["label", "shape", "opName", "source"] as const).map((column) =>
+    valueText(model, column, value),
+  ) as [string, string, string, string];
+  const about = [opName, withoutFolders(source)].filter((words) => words !== "");
   const row = make(
     "button",
-    { type: "button", "data-value": value, title: told.join("\n") },
+    { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
     swatch,
-    make("span", { class: "label" }, valueText(model, "label", value)),
+    make("span", { class: "label" }, label),
     make("span", { class: "size" }, human(size)),
+    make("span", { class: "about shape" }, shape),
     make("span", { class: "share" }, percent(size, liveBytes)),
-    ...told.map((words) => make("span", { class: "about" }, words)),
+    ...about.map((words) => make("span", { class: "about" }, words)),
   );
   return make("li", {}, row);
 }
@@ -115,10 +119,10 @@ function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void
     return make(
       "li",
       { "data-bytes": bytes, title: words },
-      make("span", { class: "label" }, words),
+      make("span", { class: "label" }, withoutFolders(words)),
+      make("span", { class: "track" }, bar),
       make("span", { class: "size" }, human(bytes)),
       make("span", { class: "share" }, percent(bytes, liveBytes)),
-      bar,
     );
   };
   const rows = bySource.slice(0, MOST_SOURCES).map(({ key, ownedBytes }) => {

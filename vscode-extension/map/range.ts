@@ -9,6 +9,13 @@ export function zoomed(range: Range, at: number, factor: number, whole: Range, l
   return within([at - share * length, at + (1 - share) * length], whole);
 }
 
+/** What of a range is in the whole; more, if it is less than the least. */
+export function framed(range: Range, whole: Range, least: number): Range {
+  const [low, high] = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
+  const missing = Math.max(0, least - (high - low)) / 2;
+  return within([low - missing, high + missing], whole);
+}
+
 export function panned(range: Range, by: number, whole: Range): Range {
   return within([range[0] + by, range[1] + by], whole);
 }

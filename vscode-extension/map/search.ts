@@ -7,7 +7,7 @@
 import { type Model, NONE } from "./model";
 
 export interface Search {
-  /** Whether anything is searched for. */
+  /** Whether anything is searched for, and understood. */
   isOn: boolean;
   /** For each value whether it matches. */
   isMatch: Uint8Array;
@@ -27,7 +27,7 @@ export function search(model: Model, query: string): Search {
   const result: Search = { isOn: query.trim() !== "", isMatch, matches: [], problem: "" };
   if (!result.isOn) return result;
   const matcher = matcherOf(query);
-  if (typeof matcher === "string") return { ...result, problem: matcher };
+  if (typeof matcher === "string") return { ...result, isOn: false, problem: matcher };
   const until = performance.now() + MOST_MILLISECONDS;
   const known = new Map<number, boolean>([[NONE, false]]);
   for (const column of COLUMNS) {

@@ -19,10 +19,12 @@ export interface Theme {
   font: string;
 }
 
-type Rgb = [number, number, number];
+/** The parts of a colour, each up to 255. */
+export type Rgb = [number, number, number];
 
 export function readTheme(root: HTMLElement): Theme {
   const probe = root.appendChild(document.createElement("span"));
+  probe.className = "probe";
   const style = getComputedStyle(probe);
   const read = (name: string) => {
     probe.style.color = `var(--${name})`;
