@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { BIGGEST_BYTES, dumpOf } from "./documents";
-import { human } from "./numbers";
+import { human } from "../map/numbers";
 import type { SetFile } from "./protocol";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";

@@ -6,7 +6,7 @@ import type { Location } from "vscode-languageserver-types";
 
 import { dumpOf } from "./documents";
 import type { Maps } from "./maps";
-import { human } from "./numbers";
+import { human } from "../map/numbers";
 import { goTo } from "./places";
 import type { Overview } from "./protocol";
 import { SECTION, type Server } from "./server";

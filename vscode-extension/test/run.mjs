@@ -7,7 +7,7 @@ import { build } from "esbuild";
 
 const root = join(import.meta.dirname, "..");
 process.chdir(root);
-const folders = process.argv.length > 2 ? process.argv.slice(2) : ["unit"];
+const folders = process.argv.length > 2 ? process.argv.slice(2) : ["map", "unit"];
 const entryPoints = folders.flatMap((folder) =>
   readdirSync(join("test", folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.ts"))
