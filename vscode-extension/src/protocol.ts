@@ -155,3 +155,10 @@ export type ToMap =
   | { type: "problem"; message: string }
   | { type: "described"; value: number; markdown: string }
   | ({ type: "cursor" } & WhatIsAt);
+
+/** Of the notification `xla-lens/didLoad`: a set was loaded, perhaps again, or is not open any more. */
+export interface DidLoad {
+  /** All files of the set. */
+  uris: string[];
+  loaded: boolean;
+}
