@@ -271,6 +271,25 @@ async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
         await reader.run("describe", {"uri": uri, "value": count})
 
 
+@_SETS
+async def test_allocations_and_steps_are_described(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uri, *_ = [reader.open(member) for member in find_set(path).paths.values()]
+    found = await reader.run("memoryMap", {"uri": uri})
+    for name, numbers in (
+        ("allocation", range(len(found["allocations"]["index"]))),
+        ("step", range(len(found["steps"]) - 1)),
+    ):
+        for number in numbers[:: max(1, len(numbers) // 8)]:
+            told = await reader.run("describe", {"uri": uri, name: number})
+            check(told, "Description")
+            where = told["location"]
+            hover = await reader.ask("hover", where["uri"], position=where["range"]["start"])
+            assert told["markdown"] == hover["contents"]["value"]
+            at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
+            assert at == {**_NOTHING, name: number}
+
+
 # ---------------------------------------------------------------- arguments
 
 _WRONG = [
@@ -287,7 +306,11 @@ _WRONG = [
         {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}},
         "file:///etc/passwd is neither",
     ),
-    ("describe", {"uri": "{uri}"}, "value is missing"),
+    ("describe", {"uri": "{uri}"}, "one of value, allocation, step wanted"),
+    ("describe", {"uri": "{uri}", "value": 1, "step": 1}, "one of value, allocation, step wanted"),
+    ("describe", {"uri": "{uri}", "step": "1"}, "step: int wanted, not str"),
+    ("describe", {"uri": "{uri}", "step": 7}, "there is no step 7"),
+    ("describe", {"uri": "{uri}", "allocation": 5}, "there is no allocation 5"),
     ("describe", {"uri": "{uri}", "value": -1}, "value: a number from 0 to 9007199254740991"),
     ("describe", {"uri": "{uri}", "value": 2**53 - 1}, "there is no value 9,007,199,254,740,991"),
 ]
@@ -309,6 +332,8 @@ async def test_arguments_that_are_wrong(reader: Reader, command: str, given: Map
 def _heard(reader: Reader) -> list[tuple[set[str], bool]]:
     """For each notification the names of the files, and whether they are loaded."""
     found = [message["params"] for message in reader.editor.received(_DID_LOAD)]
+    for one in found:
+        check(one, "DidLoad")
     return [({path_of(uri).name for uri in one["uris"]}, one["loaded"]) for one in found]
 
 

@@ -93,7 +93,10 @@ export interface WhatIsAt {
   step: number;
 }
 
-/** Of `xla-lens.describe` {uri, value}: what the editor's hover tells of a value, and where it stands. */
+/**
+ * Of `xla-lens.describe` {uri, and one of value, allocation, step}: what the editor's hover tells of that, and where it stands.
+ * Values and allocations are told by their rows.
+ */
 export interface Description {
   markdown: string;
   location: Location;

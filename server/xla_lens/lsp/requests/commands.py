@@ -212,5 +212,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.OVERVIEW: views.read_overview,
     Command.MODULES: views.list_modules,
     Command.WHAT_IS_AT: views.tell_what_is_at,
-    Command.DESCRIBE: views.describe_value,
+    Command.DESCRIBE: views.describe,
 }

@@ -3,7 +3,7 @@
 The answers are JSON as in `vscode-extension/src/protocol.ts`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +25,8 @@ from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.hlo_mentions import HloInstruction, meaning_of
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Target, Value, step_of
-from xla_lens.model.places import Place, slice_place, value_place
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
+from xla_lens.model.places import Place, allocation_place, slice_place, step_place, value_place
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
@@ -149,11 +149,15 @@ def _location(convert: Converter, place: Place) -> Json:
 
 
 def _value_location(dump: DumpSet, value: int, convert: Converter) -> Json | None:
-    """Where a set tells most of a value, if an editor can show that."""
-    place, row = value_place(dump, value), slice_place(dump, value)
-    if place and row and len(place.member.document.data) > _EDITED_BYTES:
-        place = row
-    return _location(convert, place) if place else None
+    place = value_place(dump, value)
+    return _location(convert, _shown(dump, Value(value), place)) if place else None
+
+
+def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
+    """Where a set tells of something, if an editor can show that: of a value the row in the buffer assignment else."""
+    is_shown = len(place.member.document.data) <= _EDITED_BYTES
+    row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
+    return row or place
 
 
 # ---------------------------------------------------------------- modules
@@ -164,7 +168,7 @@ async def list_modules(arguments: Arguments) -> Plain:
     index = arguments.server.index
     is_reading = index.start_reading()
     found, states = await index.sets_now(), arguments.server.session.sets
-    is_loading = any(state.analysis is None for state in states)
+    is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
     modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
     return Plain({"isReading": is_reading or is_loading, "isCut": index.is_cut, "modules": modules})
@@ -226,16 +230,41 @@ def _step(dump: DumpSet, name: int) -> int | None:
     return int(dump.schedule.step[row]) if row != NONE else None
 
 
-async def describe_value(arguments: Arguments) -> Json:
-    """What a hover tells of a value, and where it stands."""
-    value = arguments.need_number("value")
+async def describe(arguments: Arguments) -> Json:
+    """What a hover tells of a value, an allocation or a step, and where it stands."""
+    given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
+    if len(given) != 1:
+        raise JsonRpcInvalidParams(message=f"one of {', '.join(_DESCRIBED)} wanted")
+    (what,) = given
+    number = arguments.need_number(what)
     state, analysis = await arguments.analysed()
-    dump = analysis.dump
-    place = value_place(dump, value) if value < len(dump.values) else None
-    if place is None:
-        raise JsonRpcInvalidParams(message=f"there is no value {value:,}")
+    found = _DESCRIBED[what](analysis.dump, number)
+    if found is None:
+        raise JsonRpcInvalidParams(message=f"there is no {what} {number:,}")
+    target, place = found
     module = await state.module_for(state.path)
+    markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
     convert = Converter(state.open, arguments.server.client)
-    mention = Mention(Value(value), Role.USED_VALUE, place.start, place.end)
-    markdown = hover_markdown(hover(analysis, module, mention))
-    return {"markdown": markdown, "location": _value_location(dump, value, convert)}
+    return {"markdown": markdown, "location": _location(convert, _shown(analysis.dump, target, place))}
+
+
+def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = value_place(dump, row) if row < len(dump.values) else None
+    return (Value(row), place) if place else None
+
+
+def _allocation_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = allocation_place(dump, row) if row < len(dump.allocations) else None
+    return (Allocation(row), place) if place else None
+
+
+def _step_at(dump: DumpSet, step: int) -> tuple[Target, Place] | None:
+    place = step_place(dump, dump.schedule_row(step))
+    return (Step(step), place) if place else None
+
+
+_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, int], tuple[Target, Place] | None]]] = {
+    "value": _value_at,
+    "allocation": _allocation_at,
+    "step": _step_at,
+}
