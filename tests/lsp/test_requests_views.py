@@ -1,7 +1,9 @@
 """Commands for what an editor draws and lists beside the text, and the notification that it is not up to date."""
 
+import gc
 import json
 import os
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -394,9 +396,13 @@ async def test_what_was_visited_is_let_go(
     assert {state.path for state in session._visits} == set(paths[-2:])
     page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
     assert reader.editor.server.pages.keys() == {page}
+    kept = [weakref.ref(state) for state in session._visits]
+    await reader.editor.until(lambda: not any(state.is_loading for state in session._visits))
     monkeypatch.setattr(visits, "_LASTS", -1.0)
     await session.look()
     assert list(session._visits) == []
+    gc.collect()
+    assert [state() for state in kept] == [None, None], "nothing holds them"
     assert not reader.editor.server.pages
     monkeypatch.undo()
     assert (await read_page(reader, page)).startswith("jit_train_step\n"), "it can be read again"
