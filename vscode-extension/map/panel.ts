@@ -15,7 +15,7 @@ export interface Panel {
   draw(scene: Scene, theme: Theme): void;
 }
 
-const ROWS_AT_ONCE = 100;
+const ROWS_AT_ONCE = 50;
 const MOST_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {

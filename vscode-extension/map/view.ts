@@ -106,7 +106,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   );
   // At once: a canvas of another size is empty.
   for (const plot of [curve, values]) keepFitting(plot, redraw);
-  listenToKeys(scene, actions, { search: () => toolbar.search.select(), help: openHelp });
+  listenToKeys(scene, actions, { search: toolbar.startSearch, help: openHelp });
 
   const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
   const element = make(
