@@ -82,7 +82,7 @@ export function createPanel(actions: Actions): Panel {
 
 function emptyWords({ live, model, emphasis }: Scene, shown: number): string {
   if (!live.values.length) {
-    return model.isPlaced.includes(1) ? "Nothing is live here." : "The dump has no live ranges, so nothing is known to be live.";
+    return model.isPlaced.includes(1) ? "Nothing is live here." : "No value with bytes has a live range.";
   }
   const hidden = live.values.length - shown;
   if (!hidden) return "";

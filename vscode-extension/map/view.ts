@@ -173,7 +173,7 @@ function noteWords({ model, layout, space }: Scene): string {
   if (!layout.bands.length) return "No allocation of this memory space has any bytes.";
   if (!layout.boxes.value.length) return "No values are in these allocations.";
   if (!model.isPlaced.includes(1)) {
-    return "The dump has no live ranges: each value is drawn over all steps, and nothing is known to be live.";
+    return "No value with bytes has a live range: each is drawn over all steps, and nothing is known to be live.";
   }
   return space.peakStep < 0 ? "No value of this memory space has a live range: each is drawn over all steps." : "";
 }
