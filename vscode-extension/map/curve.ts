@@ -14,8 +14,8 @@ const MOST_RESERVED = 2;
 const HEADROOM = 1.12;
 
 /**
- * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that is
- * not far above what is ever live.
+ * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that
+ * is not far above what is ever live.
  */
 export function reachesReserve({ state, space }: Scene): boolean {
   const isNear = space.reservedBytes <= MOST_RESERVED * space.peakLiveBytes;
@@ -92,7 +92,8 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
     const name = isBoth ? "true and printed peak" : "true peak";
-    label("peak", `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`, space.peakStep, space.peakLiveBytes);
+    const words = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    label("peak", words, space.peakStep, space.peakLiveBytes);
   }
   if (printed && !isBoth && isIn(printed.step)) {
     const bytes = liveBytesAt(space, printed.step);

@@ -1,4 +1,4 @@
-/** The keys of the page. They are meant wherever the focus is, but for fields that take letters or arrows themselves. */
+/** The keys of the page, wherever the focus is, but for fields and tables that take letters or arrows themselves. */
 
 import type { Actions } from "./actions";
 import { NONE } from "./model";

@@ -92,7 +92,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
         const value = valueAt(values, scene().layout, drawn, point);
         if (value !== NONE) {
           const others = countAt(scene(), drawn, point) - 1;
-          const more = others > 0 ? `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart` : "";
+          const inPixel = `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart`;
+          const more = others > 0 ? inPixel : "";
           const title = valueText(scene().model, "label", value);
           return tooltip.show(event, title, factsOf(scene(), value), more, host.isEditor ? value : NONE);
         }
