@@ -86,6 +86,7 @@ export function actionsOn(
       post({ type: "goToStep", step: scene().step });
     },
     goToAllocation(allocation) {
+      if (allocation === NONE) return;
       change({ marked: allocation });
       post({ type: "goToAllocation", allocation });
     },

@@ -9,10 +9,11 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const folder = join(here, "..", "..", "server", "xla_lens", "render", "memory_map");
+/** Where the two files are committed. */
+export const bundleFolder = join(here, "..", "..", "server", "xla_lens", "render", "memory_map");
 
 /** Writes `page.js` and `page.css` into a folder; the same sources give the same bytes. */
-export async function buildMap(outdir = folder) {
+export async function buildMap(outdir = bundleFolder) {
   const { metafile } = await build({
     absWorkingDir: here,
     entryPoints: [

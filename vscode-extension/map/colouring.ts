@@ -52,8 +52,8 @@ export function colour(model: Model, layout: Layout, by: ColouredBy): Colouring 
 }
 
 /**
- * The part of the program that an op_name tells: without the outermost `jit(...)` and the primitive at its end, and with
- * a star for each number, so that the layers of a model are one.
+ * The part of the program that an op_name tells: without the outermost `jit(...)` and the primitive at its end, and
+ * with a star for each number, so that the layers of a model are one.
  */
 export function scopeOf(opName: string): string {
   const parts = opName.replace(/\d+/g, "*").split("/");

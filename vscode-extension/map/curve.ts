@@ -14,8 +14,8 @@ const MOST_RESERVED = 2;
 const HEADROOM = 1.12;
 
 /**
- * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that is
- * not far above what is ever live.
+ * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that
+ * is not far above what is ever live.
  */
 export function reachesReserve({ state, space }: Scene): boolean {
   const isNear = space.reservedBytes <= MOST_RESERVED * space.peakLiveBytes;
@@ -87,13 +87,15 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     line("reserve", 0, reserve, width, reserve);
     gutter(plot, Math.max(6, reserve), reserved);
   } else gutter(plot, 6, `↑ ${reserved}`);
+  const printed = model.map.printedPeak;
+  const isBoth = printed?.step === space.peakStep && printed.bytes === null;
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
-    const words = `true peak ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    const name = isBoth ? "true and printed peak" : "true peak";
+    const words = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
     label("peak", words, space.peakStep, space.peakLiveBytes);
   }
-  const printed = model.map.printedPeak;
-  if (printed && isIn(printed.step)) {
+  if (printed && !isBoth && isIn(printed.step)) {
     const bytes = liveBytesAt(space, printed.step);
     line("printed", x(printed.step), y(bytes), x(printed.step), height);
     const told = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;

@@ -34,7 +34,8 @@ export function choice(
   return {
     element: make("label", {}, make("span", {}, label), select),
     fill(options, chosen) {
-      if (options !== told) select.replaceChildren(...options.map(([value, words]) => make("option", { value }, words)));
+      const entries = () => options.map(([value, words]) => make("option", { value }, words));
+      if (options !== told) select.replaceChildren(...entries());
       told = options;
       if (select.value !== chosen) select.value = chosen;
     },

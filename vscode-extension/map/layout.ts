@@ -1,4 +1,4 @@
-/** Where allocations and values lie in the lower picture: offsets for one allocation, else one stacked above another. */
+/** Where allocations and values lie in the lower picture: one allocation by its offsets, or all, one above another. */
 
 import { type Model, NONE } from "./model";
 

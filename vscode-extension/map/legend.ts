@@ -16,7 +16,8 @@ export interface Legend {
 }
 
 export function createLegend(actions: Actions, scene: () => Scene): Legend {
-  const element = make("ul", { class: "legend", "aria-label": "Colours; press to hide or show", "data-list": "legend" });
+  const label = "Colours; press to hide or show";
+  const element = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
   let drawn: { colouring: unknown; theme: unknown } | undefined;
   const ownedBy = kept((live: LiveSet, { of }: Colouring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));

@@ -6,8 +6,8 @@ import { make, write } from "./dom";
 import { connect } from "./host";
 import { scenesOf, type Scene } from "./scene";
 import { INITIAL, type State } from "./state";
-import { testHandle } from "./test_handle";
-import { readTheme, type Theme, watchTheme } from "./theme";
+import { testHandle } from "./testHandle";
+import { applyTheme, readTheme, type Theme, watchTheme } from "./theme";
 import { createView } from "./view";
 
 const root = document.getElementById("app")!;
@@ -24,6 +24,7 @@ let isWaiting = false;
 const message = make("p", { class: "message", role: "status" }, "Reading the memory map …");
 root.append(message);
 
+applyTheme();
 const host = connect(receive);
 const actions = actionsOn(() => scene!, change, host.post);
 const view = createView(() => scene!, actions, host, draw);

@@ -15,7 +15,7 @@ export interface Panel {
   draw(scene: Scene, theme: Theme): void;
 }
 
-const ROWS_AT_ONCE = 100;
+const ROWS_AT_ONCE = 50;
 const MOST_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {
@@ -82,12 +82,11 @@ export function createPanel(actions: Actions): Panel {
 
 function emptyWords({ live, model, emphasis }: Scene, shown: number): string {
   if (!live.values.length) {
-    return model.isPlaced.includes(1) ? "Nothing is live here." : "The dump has no live ranges, so nothing is known to be live.";
+    return model.isPlaced.includes(1) ? "Nothing is live here." : "No value with bytes has a live range.";
   }
-  const hidden = live.values.length - shown;
-  if (!hidden) return "";
-  const isFiltered = live.values.some((value) => emphasis[value] === HIDDEN);
-  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${isFiltered ? "filter leaves" : "search leaves"} out the rest.`;
+  if (shown === live.values.length) return "";
+  const cause = live.values.some((value) => emphasis[value] === HIDDEN) ? "filter" : "search";
+  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${cause} leaves out the rest.`;
 }
 
 function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: number): HTMLElement {
@@ -129,7 +128,8 @@ function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void
     return row(text(model, key) || "no source known", ownedBytes);
   });
   const rest = bySource.slice(MOST_SOURCES);
-  if (rest.length) rows.push(row(counted(rest.length, "other source"), rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0)));
+  const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
+  if (rest.length) rows.push(row(counted(rest.length, "other source"), restBytes));
   list.replaceChildren(...rows);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The frame of a picture: a canvas for what is many, and above it an SVG for axes, lines and words. Both pictures have the
- * same margins, so that their steps stand below each other.
+ * The frame of a picture: a canvas for what is many, and above it an SVG for axes, lines and words. Both pictures have
+ * the same margins, so that their steps stand below each other.
  */
 
 import { axisBottom, axisLeft } from "d3-axis";

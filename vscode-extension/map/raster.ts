@@ -57,10 +57,10 @@ export function rasterise(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
       if (right[box]! <= frame.left || left[box]! >= frame.right) continue;
       if (high[box]! <= frame.bottom || low[box]! >= frame.top || emphasis[value[box]!] !== level) continue;
       drawnCount++;
-      const x0 = Math.max(0, Math.round((left[box]! - frame.left) * scaleX));
-      const x1 = Math.min(width, Math.round((right[box]! - frame.left) * scaleX));
-      const y0 = Math.max(0, Math.round((frame.top - high[box]!) * scaleY));
-      const y1 = Math.min(height, Math.round((frame.top - low[box]!) * scaleY));
+      const x0 = nearest((left[box]! - frame.left) * scaleX, width);
+      const x1 = nearest((right[box]! - frame.left) * scaleX, width);
+      const y0 = nearest((frame.top - high[box]!) * scaleY, height);
+      const y1 = nearest((frame.top - low[box]!) * scaleY, height);
       if (x0 >= x1 || y0 >= y1) {
         isSmall[box] = 1;
         smallCount++;
@@ -73,10 +73,10 @@ export function rasterise(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
     for (const box of boxes.bySize) {
       if (!isSmall[box]) continue;
       isSmall[box] = 0;
-      const x0 = clamp(Math.floor((left[box]! - frame.left) * scaleX), width - 1);
-      const x1 = clamp(Math.round((right[box]! - frame.left) * scaleX), width);
-      const y0 = clamp(Math.floor((frame.top - high[box]!) * scaleY), height - 1);
-      const y1 = clamp(Math.round((frame.top - low[box]!) * scaleY), height);
+      const x0 = Math.min(Math.max(0, Math.floor((left[box]! - frame.left) * scaleX)), width - 1);
+      const x1 = nearest((right[box]! - frame.left) * scaleX, width);
+      const y0 = Math.min(Math.max(0, Math.floor((frame.top - high[box]!) * scaleY)), height - 1);
+      const y1 = nearest((frame.top - low[box]!) * scaleY, height);
       fill(box, x0, Math.max(x1, x0 + 1), y0, Math.max(y1, y0 + 1));
     }
   }
@@ -89,19 +89,20 @@ export function rasterise(boxes: Boxes, frame: Frame, emphasis: Uint8Array): Ras
  */
 export function paint(raster: Raster, colours: Uint32Array, edges: Uint32Array, background: number): Uint32Array {
   const { width, boxes, isEdged } = raster;
-  const painted = new Uint32Array(boxes.length);
+  const painted = new Uint32Array(boxes.length).fill(background);
+  let before = NONE;
   for (let pixel = 0; pixel < boxes.length; pixel++) {
     const box = boxes[pixel]!;
-    if (box < 0) {
-      painted[pixel] = background;
-    } else {
-      const isEdge = isEdged[box] && (boxes[pixel - 1] !== box || boxes[pixel - width] !== box);
+    if (box >= 0) {
+      const isEdge = isEdged[box] && (before !== box || boxes[pixel - width] !== box);
       painted[pixel] = isEdge ? edges[box]! : colours[box]!;
     }
+    before = box;
   }
   return painted;
 }
 
-function clamp(number: number, most: number): number {
-  return Math.max(0, Math.min(most, number));
+/** The edge between pixels that is nearest, of those from 0 to the last. */
+function nearest(place: number, last: number): number {
+  return place <= 0 ? 0 : place >= last ? last : (place + 0.5) | 0;
 }

@@ -48,7 +48,7 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   return drawn;
 }
 
-/** How the values of one category are told apart: by their shade, not at all, or as matches of the search by their edge. */
+/** How values of one category are told apart: by shade, not at all, or as matches of the search by their edge. */
 type Shading = "shades" | "plain" | "matches";
 
 function shadingOf({ search, state }: Scene, theme: Theme): Shading {
@@ -192,6 +192,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
 function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
   if (context.measureText(words).width <= room) return words;
   let length = words.length;
-  while (length > 0 && context.measureText(`${words.slice(0, length)}…`).width > room) length = Math.floor(length * 0.85);
+  const isTooLong = () => context.measureText(`${words.slice(0, length)}…`).width > room;
+  while (length > 0 && isTooLong()) length = Math.floor(length * 0.85);
   return length > 2 ? `${words.slice(0, length)}…` : "";
 }

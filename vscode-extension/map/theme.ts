@@ -1,4 +1,4 @@
-/** The colours of the page, as its style sheet has them for the theme in use. */
+/** The colours of the page, as its style sheets have them for the theme in use. */
 
 import { type Colour, PALETTE_LENGTH, SCALE_LENGTH } from "./colouring";
 
@@ -22,7 +22,22 @@ export interface Theme {
 /** The parts of a colour, each up to 255. */
 export type Rgb = [number, number, number];
 
+/** Says on the root which colours are meant: those of the editor's theme, or else what the system prefers. */
+export function applyTheme(): void {
+  const classes = document.body.classList;
+  const isEditor = [...classes].some((name) => name.startsWith("vscode-"));
+  const isLight = classes.contains("vscode-high-contrast-light");
+  const prefers = (query: string) => !isEditor && matchMedia(query).matches;
+  const isContrast = isLight || classes.contains("vscode-high-contrast");
+  const isDark = classes.contains("vscode-dark") || (isContrast && !isLight);
+  const { dataset } = document.documentElement;
+  dataset.theme = isDark || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
+  dataset.contrast = isContrast || prefers("(prefers-contrast: more)") ? "more" : "normal";
+}
+
+/** Reads the colours that are meant now. */
 export function readTheme(root: HTMLElement): Theme {
+  applyTheme();
   const probe = root.appendChild(document.createElement("span"));
   probe.className = "probe";
   const style = getComputedStyle(probe);

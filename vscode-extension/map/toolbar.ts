@@ -11,7 +11,7 @@ import type { Scene } from "./scene";
 
 export interface Toolbar {
   element: HTMLElement;
-  search: HTMLInputElement;
+  startSearch(): void;
   draw(scene: Scene): void;
 }
 
@@ -79,7 +79,10 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 
   return {
     element,
-    search: search.input,
+    startSearch() {
+      search.input.focus();
+      search.input.select();
+    },
     draw(scene) {
       const { state, model, search: found } = scene;
       write(name, model.map.module || "Memory map");

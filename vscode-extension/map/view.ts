@@ -92,7 +92,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
         const value = valueAt(values, scene().layout, drawn, point);
         if (value !== NONE) {
           const others = countAt(scene(), drawn, point) - 1;
-          const more = others > 0 ? `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart` : "";
+          const inPixel = `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart`;
+          const more = others > 0 ? inPixel : "";
           const title = valueText(scene().model, "label", value);
           return tooltip.show(event, title, factsOf(scene(), value), more, host.isEditor ? value : NONE);
         }
@@ -106,7 +107,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   );
   // At once: a canvas of another size is empty.
   for (const plot of [curve, values]) keepFitting(plot, redraw);
-  listenToKeys(scene, actions, { search: () => toolbar.search.select(), help: openHelp });
+  listenToKeys(scene, actions, { search: toolbar.startSearch, help: openHelp });
 
   const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
   const element = make(
@@ -173,7 +174,7 @@ function noteWords({ model, layout, space }: Scene): string {
   if (!layout.bands.length) return "No allocation of this memory space has any bytes.";
   if (!layout.boxes.value.length) return "No values are in these allocations.";
   if (!model.isPlaced.includes(1)) {
-    return "The dump has no live ranges: each value is drawn over all steps, and nothing is known to be live.";
+    return "No value with bytes has a live range: each is drawn over all steps, and nothing is known to be live.";
   }
   return space.peakStep < 0 ? "No value of this memory space has a live range: each is drawn over all steps." : "";
 }

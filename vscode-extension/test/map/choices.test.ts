@@ -52,7 +52,7 @@ test("no search takes long", () => {
   Object.assign(model.map.values, { label: number, opName: [], source: [] });
   const before = performance.now();
   const { problem } = search(model, "/a.*a.*a.*b/");
-  assert.ok(performance.now() - before < 2000);
+  assert.ok(performance.now() - before < 5000);
   assert.match(problem, /took too long/);
 });
 
