@@ -2,7 +2,6 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import type { Location } from "vscode-languageserver-types";
 
 import type { Follower } from "./cursor";
 import { goTo } from "./places";
@@ -29,7 +28,8 @@ export class Maps implements Follower, vscode.Disposable {
       icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
     };
     this.subscriptions = [
-      sets.onDidChange(() => this.maps.forEach((map) => void map.load())),
+      server.onDidStart(() => this.maps.forEach((map) => void map.load())),
+      server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
       vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
           if (state?.uri) this.add(panel, vscode.Uri.parse(state.uri));
@@ -85,13 +85,14 @@ interface Page {
 
 class ShownMap implements vscode.Disposable {
   private isReady = false;
+  private isLoading = false;
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
     private readonly uri: vscode.Uri,
     { page, icon }: Page,
     private readonly server: Server,
-    private readonly sets: Sets,
+    sets: Sets,
   ) {
     panel.iconPath = icon;
     panel.webview.onDidReceiveMessage((message: FromMap) => void this.answer(message));
@@ -118,9 +119,10 @@ class ShownMap implements vscode.Disposable {
     this.panel.dispose();
   }
 
-  /** Draws the set as it is now. */
+  /** Draws the set as it is now. What is being asked for already waits for the set to be loaded. */
   async load(): Promise<void> {
-    if (!this.isReady) return;
+    if (!this.isReady || this.isLoading) return;
+    this.isLoading = true;
     const uri = this.uri.toString();
     try {
       const map = await this.server.ask<MemoryMap>("memoryMap", { uri });
@@ -132,6 +134,8 @@ class ShownMap implements vscode.Disposable {
       this.tell({ type: "map", uri, map });
     } catch (error) {
       this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+    } finally {
+      this.isLoading = false;
     }
   }
 
@@ -141,30 +145,28 @@ class ShownMap implements vscode.Disposable {
         this.isReady = true;
         return this.load();
       case "describe": {
-        const description = await this.describe(message.value);
+        const description = await this.describe({ value: message.value });
         if (description) this.tell({ type: "described", value: message.value, markdown: description.markdown });
         return;
       }
       case "goToValue":
-        return this.goTo((await this.describe(message.value))?.location);
-      case "goToAllocation": {
-        const overview = await this.sets.overview(this.uri);
-        return this.goTo(overview?.allocations.find(({ allocation }) => allocation === message.allocation)?.location);
-      }
+        return this.goTo(await this.describe({ value: message.value }));
+      case "goToAllocation":
+        return this.goTo(await this.describe({ allocation: message.allocation }));
       case "goToStep":
-        await this.server.ask("showLiveSet", { uri: this.uri.toString(), step: message.step });
+        return this.goTo(await this.describe({ step: message.step }));
     }
   }
 
-  private describe(value: number): Promise<Description | undefined> {
-    return this.server.ask<Description>("describe", { uri: this.uri.toString(), value }).catch(() => undefined);
+  private describe(what: { value: number } | { allocation: number } | { step: number }): Promise<Description | undefined> {
+    return this.server.ask<Description>("describe", { uri: this.uri.toString(), ...what }).catch(() => undefined);
   }
 
   /** Goes there in another column than the map's, where the keyboard stays. */
-  private async goTo(location: Location | undefined): Promise<void> {
-    if (!location) return;
+  private async goTo(place: Description | undefined): Promise<void> {
+    if (!place) return;
     const others = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn).filter((column) => column !== this.panel.viewColumn);
-    await goTo(location, { viewColumn: others[0] ?? vscode.ViewColumn.Beside, preserveFocus: true });
+    await goTo(place.location, { viewColumn: others[0] ?? vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
   private tell(message: ToMap): void {
