@@ -53,10 +53,10 @@ export function colour(model: Model, layout: Layout, by: ColouredBy): Colouring 
 
 /**
  * The part of the program that an op_name tells: without the outermost `jit(...)` and the primitive at its end, and
- * with a star for each number, so that the layers of a model are one.
+ * with a star for each number, so that the layers of a model are one. Of several op_names the first counts.
  */
 export function scopeOf(opName: string): string {
-  const parts = opName.replace(/\d+/g, "*").split("/");
+  const parts = opName.replace(/;.*/, "").replace(/\d+/g, "*").split("/");
   if (parts.length > 1 && /^p?jit\(/.test(parts[0]!)) parts.shift();
   if (parts.length > 1) parts.pop();
   return parts.join("/");

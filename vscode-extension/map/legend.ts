@@ -58,10 +58,10 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
 
 const MOST_CHARACTERS = 44;
 
-/** The end of a name, which tells most of an op_name, or a source without its folders; the whole is in its title. */
+/** The end of an op_name, which tells most of it, or a source without its folders; the whole is in its title. */
 function ending(whole: string): string {
   const name = withoutFolders(whole);
-  if (name.length <= MOST_CHARACTERS) return name;
+  if (name.length <= MOST_CHARACTERS || !name.includes("/")) return name;
   const cut = name.slice(-MOST_CHARACTERS);
   const slash = cut.indexOf("/");
   return `…${slash >= 0 && slash < cut.length / 2 ? cut.slice(slash) : cut}`;

@@ -21,7 +21,7 @@ export function createOverview(move: (steps: Range) => void): Overview {
   const canvas = make("canvas", { "data-picture": "overview", "aria-hidden": "true" });
   const window = make("div", { class: "window" });
   const strip = make("div", { class: "strip" }, canvas, window);
-  const element = make("div", { class: "overview", hidden: true }, strip);
+  const element = make("div", { class: "overview" }, strip);
   let scene: Scene | undefined;
   let drawn: { curve: unknown; theme: unknown; width: number } | undefined;
   const dragged = (event: PointerEvent) => {
@@ -40,8 +40,6 @@ export function createOverview(move: (steps: Range) => void): Overview {
     draw(newScene, theme, width) {
       scene = newScene;
       const { steps, allSteps, space } = scene;
-      element.hidden = steps[0] <= allSteps[0] && steps[1] >= allSteps[1];
-      if (element.hidden) return;
       const x = scaleLinear(allSteps, [0, width]);
       const [left, right] = [x(steps[0]), x(steps[1])];
       window.style.left = `${Math.min(left, width - LEAST_WINDOW)}px`;

@@ -165,6 +165,8 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   };
   let free = height + LINE_HEIGHT;
   for (const { allocation, low, high } of scene.layout.bands) {
+    // Those above are smaller still.
+    if (y(low) - y(high) < LEAST_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
     if (bottom - top < LEAST_BAND) continue;
     if (y(high) > 0) line("band", 0, y(high), width, y(high));

@@ -31,7 +31,7 @@ export interface Slot {
   padding?: number;
 }
 
-/** A map of one memory space with some values in allocations of some sizes, and a curve that is counted byte by byte. */
+/** A map of one memory space with some values in some allocations, and a curve that is counted byte by byte. */
 export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: number): MemoryMap {
   const strings: string[] = [];
   const number = (text: string | undefined) => (text === undefined ? -1 : strings.push(text) - 1);

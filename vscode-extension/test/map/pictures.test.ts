@@ -35,7 +35,8 @@ test("each pixel has the value at its middle, or a small one", () => {
       const step = -0.5 + (25 * ((pixel % 250) + 0.5)) / 250;
       const bytes = frame.top * (1 - (Math.floor(pixel / 250) + 0.5) / 397);
       const here = [...boxes.value.keys()].filter((box) => {
-        return boxes.left[box]! < step && step < boxes.right[box]! && boxes.low[box]! <= bytes && bytes < boxes.high[box]!;
+        const isThen = boxes.left[box]! < step && step < boxes.right[box]!;
+        return isThen && boxes.low[box]! <= bytes && bytes < boxes.high[box]!;
       });
       // Of several the one that was born last, which is the last of the boxes.
       assert.equal(raster.boxes[pixel], here.at(-1) ?? -1, `seed ${seed}, pixel ${pixel}`);
@@ -76,7 +77,8 @@ test("edges are drawn where another begins, on what is big enough", () => {
     { offset: 0, size: 4, start: 4, end: 7 },
   ];
   const { boxes } = layOut(modelOf(mapOf(slots, [4], 8)), 0, -1);
-  const raster = rasterise(boxes, { left: -0.5, right: 7.5, bottom: 0, top: 4, width: 8, height: 4 }, Uint8Array.of(2, 2));
+  const frame = { left: -0.5, right: 7.5, bottom: 0, top: 4, width: 8, height: 4 };
+  const raster = rasterise(boxes, frame, Uint8Array.of(SHOWN, SHOWN));
   const painted = paint(raster, Uint32Array.of(1, 2), Uint32Array.of(11, 12), 0);
   assert.deepEqual([...painted.slice(0, 8)], [11, 11, 11, 11, 12, 12, 12, 12]);
   assert.deepEqual([...painted.slice(8, 16)], [11, 1, 1, 1, 12, 2, 2, 2]);
