@@ -102,6 +102,13 @@ def explanation_path(code: Code) -> Path:
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
+def page_sources() -> tuple[str, str]:
+    """The script and the style of the page of the memory map."""
+    folder = Path(__file__).parent / "render" / "memory_map"
+    script, style = ((folder / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    return script, style
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
     """A parsed file, and its stamp; None for an opened document."""
@@ -137,7 +144,7 @@ def load_files(
     loaded: dict[Path, LoadedFile] = {}
     with ThreadPoolExecutor(1) as reader:
         # While one file is parsed the next is read. The biggest tree comes before most tables and makes room for them.
-        order = sorted(kinds, key=lambda path: (path not in opened, -_size(path)))
+        order = sorted(kinds, key=lambda path: (path not in opened, -file_size(path)))
         texts = {path: reader.submit(_read, path, opened, known) for path in order}
         for path, text in texts.items():
             try:
@@ -211,7 +218,8 @@ def _stamp(path: Path) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
-def _size(path: Path) -> int:
+def file_size(path: Path) -> int:
+    """The bytes of a file, 0 if it cannot be read."""
     try:
         return path.stat().st_size
     except OSError:

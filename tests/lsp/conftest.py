@@ -34,6 +34,8 @@ class Loads:
     def __init__(self) -> None:
         self._may_go_on = threading.Event()
         self._may_go_on.set()
+        self.count = 0
+        """How many have begun."""
 
     def hold(self) -> None:
         """What is loaded from now on waits."""
@@ -45,6 +47,7 @@ class Loads:
 
     def wait(self) -> None:
         """A load begins."""
+        self.count += 1
         assert self._may_go_on.wait(30)
 
 

@@ -17,6 +17,9 @@ from xla_lens.syntax.file_names import split_name
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
+NO_PAGE = "There is no such page, or its dump is neither open nor in the workspace.\n"
+"""The text of a page that is not made."""
+
 Range = Mapping[str, Any]
 
 in_all_encodings = pytest.mark.parametrize("reader", ["utf-8", "utf-16", "utf-32"], indirect=True)

@@ -5,14 +5,16 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, path_of, show_page, sibling
+from lsp.reading import NO_PAGE, Reader, copied, path_of, read_page, show_page, sibling
 from lsp.wire import PATIENCE, RICH, Refused
 from samples import SEED, SPLIT, TPU, slow_text
+from xla_lens.files import find_set
 from xla_lens.model.findings import Code
 
 
@@ -21,7 +23,7 @@ async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys:
     capsys.readouterr()
     for path in (SEED, SPLIT, TPU):
         uri = reader.open(path)
-        for form in ("markdown", "text"):
+        for form in ("markdown", "text", "html"):
             _, out, _ = run(capsys, "report", path, "--output-format", form)
             assert await reader.run("report", {"uri": uri, "format": form}) == out
         _, out, _ = run(capsys, "report", path, "--output-format", "json")
@@ -87,7 +89,7 @@ async def test_an_editor_that_shows_nothing_gets_the_result(reader: Reader) -> N
     assert not reader.editor.received("window/showDocument")
 
 
-_NO_DUMP = " is neither open nor a dump in the workspace"
+_NO_DUMP = " is neither open nor a dump"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ _NO_DUMP = " is neither open nor a dump in the workspace"
         ("report", [{"uri": "file:///a%00b"}], f"file:///a%00b{_NO_DUMP}"),
         ("report", [{"uri": ""}], _NO_DUMP),
         ("report", [{"uri": "https://example.org/x"}], f"https://example.org/x{_NO_DUMP}"),
-        ("report", [{"uri": "{uri}", "format": "html"}], "format: markdown, text or json"),
+        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: markdown, text, json or html"),
         ("report", [{"uri": "{uri}", "format": 5}], "format: str wanted, not int"),
         ("report", [{"uri": "{uri}", "top": "3"}], "top: int wanted, not str"),
         ("report", [{"uri": "{uri}", "top": True}], "top: int wanted, not bool"),
@@ -180,6 +182,7 @@ async def test_files_of_the_workspace_need_not_be_open(reader: Reader, tmp_path:
 
 
 async def test_links_of_the_workspace_lead_nowhere_outside(reader: Reader, tmp_path: Path) -> None:
+    """What is outside the user has to ask for; a page that something refers to is not enough."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     target = copied(SEED, outside)
@@ -187,9 +190,27 @@ async def test_links_of_the_workspace_lead_nowhere_outside(reader: Reader, tmp_p
     os.symlink(target, link)
     (inside / "folder").symlink_to(outside)
     await reader.start(RICH, inside)
-    for path in (link, inside / "folder" / target.name, inside / ".." / "outside" / target.name):
+    for path in (link, inside / "folder" / target.name, inside / ".." / "outside" / target.name, target):
+        page = f"xla-lens:{str(path).removesuffix('-buffer-assignment.txt')}/summary.txt"
+        assert await read_page(reader, page) == NO_PAGE
+        shown = await reader.run("showSummary", {"uri": path.as_uri()})
+        assert unquote(shown["uri"]) == page
+        assert await read_page(reader, page) == shown["text"]
+
+
+async def test_a_dump_may_lie_anywhere(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """An editor without a workspace, in which a file is too large to be opened."""
+    path = copied(SPLIT, tmp_path)
+    await reader.start(RICH)
+    for file in find_set(path).paths.values():
+        assert (await reader.run("report", {"uri": file.as_uri()})).startswith("## `jit_train_step`\n")
+    await show_page(reader, "showLiveSet", uri=path.as_uri(), step=5)
+    assert loads.count == 1, "it is read once, and kept for what is asked next"
+    for name in ("README.md", "no-buffer-assignment.txt"):
+        (tmp_path / name).write_text("# no dump\n")
+    for name in ("README.md", ".", "none", "x-live-range.txt"):
         with pytest.raises(Refused, match=_NO_DUMP):
-            await reader.run("report", {"uri": path.as_uri()})
+            await reader.run("report", {"uri": (tmp_path / name).as_uri()})
 
 
 async def test_what_takes_long_shows_progress(reader: Reader, loads: Loads, tmp_path: Path) -> None:

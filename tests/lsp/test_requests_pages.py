@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, in_all_encodings, lines, path_of, read_page, show_page, sibling
+from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, lines, path_of, read_page, show_page, sibling
 from lsp.wire import RICH
 from samples import GLUED, SEED, SPLIT, TPU
 
@@ -229,7 +229,7 @@ async def test_pages_that_there_are_not(reader: Reader, name: str) -> None:
     await reader.start()
     reader.open(SEED)
     text = await read_page(reader, name.format(path=SEED.as_posix()))
-    assert text == "There is no such page, or its dump is neither open nor in the workspace.\n"
+    assert text == NO_PAGE
 
 
 async def test_a_page_outside_of_the_workspace_is_not_made(reader: Reader, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the editor at the other end can do, as far as it makes a difference."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ class Client:
     shows_progress: bool = False
     shows_documents: bool = False
     reads_content: bool = False
+    hears_of_loads: bool = False
 
 
 def client_of(capabilities: lsp.ClientCapabilities) -> Client:
@@ -70,5 +72,14 @@ def client_of(capabilities: lsp.ClientCapabilities) -> Client:
         has_settings=has("workspace.configuration"),
         shows_progress=has("window.work_done_progress"),
         shows_documents=has("window.show_document.support"),
+        hears_of_loads=_experimental(capabilities, "xlaLens", "didLoad") is True,
         reads_content=get_capability(capabilities, "workspace.text_document_content", None) is not None,
     )
+
+
+def _experimental(capabilities: lsp.ClientCapabilities, *names: str) -> Any:
+    """What an editor says beyond the protocol, None if it does not."""
+    value: Any = capabilities.experimental
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value

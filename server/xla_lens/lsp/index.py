@@ -50,6 +50,8 @@ class WorkspaceIndex:
         self._read_at = float("-inf")
         self._is_forgotten = False
         self._is_cancelled = False
+        self.is_cut = False
+        """Whether there are more sets than are read."""
         self.sources = SourceFinder(server)
 
     def close(self) -> None:
@@ -66,9 +68,16 @@ class WorkspaceIndex:
         """Whether sets are being read."""
         return self._task is not None and not self._task.done()
 
+    def start_reading(self) -> bool:
+        """Has the sets read if they may not be as they are on disk any more; whether that is under way."""
+        if not self.is_reading and not (self._is_fresh() and self._is_of_now()):
+            self._server.start(self.read())
+            return True
+        return self.is_reading
+
     async def read(self) -> None:
         """Waits until all sets are read as they are on disk now, or were a few seconds ago."""
-        is_read = not self.is_reading and time.monotonic() - self._read_at < _LASTS
+        is_read = self._is_fresh()
         while not (is_read and self._is_of_now()) and not self._is_cancelled:
             if self._task is None or self._task.done():
                 self._task = asyncio.get_running_loop().create_task(self._read())
@@ -89,12 +98,18 @@ class WorkspaceIndex:
         return is_outdated
 
     async def sets(self) -> Mapping[Path, IndexedSet]:
+        """The sets that have been read up to now, by their stems. Those that are open are waited for."""
+        for state in self._server.session.sets:
+            await state.analysis_for(state.path)
+        return await self.sets_now()
+
+    async def sets_now(self) -> Mapping[Path, IndexedSet]:
         """The sets that have been read up to now, by their stems."""
         found = dict(self._known if not self.is_reading else {**self._known, **self._found})
         states = self._server.session.sets
         for state in states:
-            if analysis := await state.analysis_for(state.path):
-                found[state.key] = await self._of_open(state, analysis)
+            if state.analysis and state.analysis.dump.members:
+                found[state.key] = await self._of_open(state, state.analysis)
         self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
         return found
 
@@ -109,6 +124,9 @@ class WorkspaceIndex:
             uri_of(Path(label)): [diagnostic for diagnostic in found.told if diagnostic.code not in ignored]
             for label, found in indexed.findings.items()
         }
+
+    def _is_fresh(self) -> bool:
+        return not self.is_reading and time.monotonic() - self._read_at < _LASTS
 
     def _is_of_now(self) -> bool:
         """Whether nobody has told of changes since it was begun to read, nor closed what was open then."""
@@ -127,7 +145,8 @@ class WorkspaceIndex:
                 await in_thread(self._read_all)
             except Cancelled:
                 return
-        if self._progress and self._progress.is_cut:
+        self.is_cut = self._progress is not None and self._progress.is_cut
+        if self.is_cut:
             self._server.tell_cut("workspace", "", f"{SET_LIMIT:,} of its dump sets are read, and the others left out")
         self._known, self._found, self._progress = self._found, {}, None
         self._read_at = time.monotonic()

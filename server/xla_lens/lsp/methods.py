@@ -10,6 +10,12 @@ PAGE_SCHEME: Final = "xla-lens"
 """The scheme of the addresses of pages."""
 
 
+DID_LOAD: Final = "xla-lens/didLoad"
+"""A notification for editors that say that they take it: what is drawn and listed of a set is not up to date any more,
+and may be asked for again; `loaded` is false where the set was closed.
+"""
+
+
 class Command(StrEnum):
     """The commands."""
 
@@ -22,6 +28,11 @@ class Command(StrEnum):
     SHOW_REPORT = "xla-lens.showReport"
     SHOW_REFERENCES = "xla-lens.showReferences"
     GO_TO = "xla-lens.goTo"
+    MEMORY_MAP = "xla-lens.memoryMap"
+    OVERVIEW = "xla-lens.overview"
+    MODULES = "xla-lens.modules"
+    WHAT_IS_AT = "xla-lens.whatIsAt"
+    DESCRIBE = "xla-lens.describe"
 
 
 TOKEN_TYPES: Final = (

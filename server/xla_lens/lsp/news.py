@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types as lsp
 
-from xla_lens.lsp.methods import REFRESHES
+from xla_lens.lsp.methods import DID_LOAD, REFRESHES
 from xla_lens.lsp.settings import Settings
 
 if TYPE_CHECKING:
     from xla_lens.lsp.index import IndexedSet
     from xla_lens.lsp.server import XlaLensServer
     from xla_lens.lsp.session import DumpSetState
+    from xla_lens.model.hlo_module import HloModule
 
 _FOLLOWS: Final[Mapping[str, str]] = {
     "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
@@ -33,14 +34,35 @@ class News:
         self._published: dict[Path, set[str]] = {}
         self._indexed: dict[Path, tuple[IndexedSet, Settings]] = {}
         self._is_looking = False
+        self._told_loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = {}
 
     def set_loaded(self, state: "DumpSetState") -> None:
-        """A set was loaded; or it was closed, and has no open documents any more."""
+        """A set was loaded, or something of it was opened that had been loaded before."""
         self._publish_open(state)
-        for uri, page in self._server.pages.items():
-            if page.state.key == state.key and page.generation != state.generation:
+        for uri, (key, generation) in self._server.shown.items():
+            if key == state.key and generation != state.generation:
                 self._server.start(self._refresh_page(uri))
         self._refresh(state.outdated())
+        self._tell_load(state)
+
+    def module_loaded(self, state: "DumpSetState") -> None:
+        """The HLO module of a set was loaded."""
+        self._refresh(state.outdated())
+        self._tell_load(state)
+
+    def set_closed(self, state: "DumpSetState") -> None:
+        """The editor has closed all documents of a set."""
+        self._publish_open(state)
+        self._refresh(state.outdated())
+        if state.key in self._told_loads:
+            self._tell(self._told_loads[state.key][0], is_loaded=False)
+        self.set_let_go(state)
+
+    def set_let_go(self, state: "DumpSetState") -> None:
+        """A set is not kept any longer, nor what holds it."""
+        self._told_loads.pop(state.key, None)
+        pages = self._server.pages
+        self._server.pages = {uri: page for uri, page in pages.items() if page.state is not state}
 
     def files_vanished(self, _state: "DumpSetState", paths: list[Path]) -> None:
         """Files of a set are gone."""
@@ -114,6 +136,19 @@ class News:
             params = lsp.PublishDiagnosticsParams(uri, diagnostics, versions.get(uri))
             self._server.text_document_publish_diagnostics(params)
 
+    # ---------------------------------------------------------------- loads
+
+    def _tell_load(self, state: "DumpSetState") -> None:
+        """Tells that there is something new of a set."""
+        told = _uris(state), state.generation, state.module
+        if self._told_loads.get(state.key) != told:
+            self._told_loads[state.key] = told
+            self._tell(told[0], is_loaded=state.analysis is not None and len(state.analysis.dump.members) > 0)
+
+    def _tell(self, uris: frozenset[str], *, is_loaded: bool) -> None:
+        if self._server.client.hears_of_loads:
+            self._server.protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
+
     # ---------------------------------------------------------------- what is outdated
 
     def _refresh(self, outdated: Iterable[str]) -> None:
@@ -128,3 +163,15 @@ class News:
 
     async def _ask(self, method: str, params: lsp.TextDocumentContentRefreshParams | None) -> None:
         await self._server.ask(method, params)
+
+
+def _uris(state: "DumpSetState") -> frozenset[str]:
+    """The addresses of the files of a set, as far as they are known."""
+    from xla_lens.lsp.sync import uri_of
+
+    members = [
+        *(state.analysis.dump.members if state.analysis else ()),
+        *([state.module.member] if state.module else ()),
+    ]
+    closed = {Path(member.label) for member in members} - state.open.keys()
+    return frozenset((*map(uri_of, closed), *(opened.uri for opened in state.open.values())))

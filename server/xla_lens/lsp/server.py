@@ -55,19 +55,31 @@ class XlaLensServer(LanguageServer):
         self.settings = Settings()
         self.news = News(self)
         self.asked: set[str] = set()
+        self.asked_for: set[Path] = set()
         self._first_settings: Any = None
         self._wrong_settings: list[str] = []
         self._has_folders = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._told: set[tuple[str, str]] = set()
         self.pages: dict[str, ShownPage] = {}
+        self.shown: dict[str, tuple[Path, int]] = {}
 
     @cached_property
     def session(self) -> "Session":
         """The open documents and their sets."""
-        from xla_lens.lsp.session import Events, Session
+        from xla_lens.lsp.events import Events
+        from xla_lens.lsp.session import Session
 
-        return Session(Events(self.news.set_loaded, self.news.files_vanished, self._loading))
+        news = self.news
+        events = Events(
+            loaded=news.set_loaded,
+            vanished=news.files_vanished,
+            loading=self._loading,
+            module_loaded=news.module_loaded,
+            closed=news.set_closed,
+            let_go=news.set_let_go,
+        )
+        return Session(events)
 
     # ---------------------------------------------------------------- the life of the server
 
@@ -248,16 +260,6 @@ class XlaLensServer(LanguageServer):
             self._told.add((method, uri))
             where = f"{method}, {uri}" if uri else method
             self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{where}: {what}"))
-
-    def state_of_path(self, path: Path) -> "DumpSetState | None":
-        """The set of a file: one that is open, or on disk within the workspace."""
-        state = self.session.find_set(path)
-        if state is None and os.path.isfile(path) and self._is_in_workspace(path):
-            return self.session.visit(path)
-        return state
-
-    def _is_in_workspace(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(folder.resolve()) for folder in self.folders)
 
     @property
     def folders(self) -> list[Path]:

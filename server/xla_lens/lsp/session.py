@@ -9,18 +9,19 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from xla_lens.files import LoadedFile, Stamp, stamps
+from xla_lens.lsp.events import Events
 from xla_lens.lsp.loading import load_set, set_files, set_key
 from xla_lens.lsp.module_state import ModuleState
 from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.threads import in_thread
+from xla_lens.lsp.visits import Visits
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.members import Member
@@ -38,9 +39,6 @@ _SHORT: Final = 0.2
 _LONGEST_PAUSE: Final = 2.0
 """Seconds after an edit until a set is loaded again, at most."""
 
-_VISITED: Final = 2
-"""Sets without an open document that are kept for what is asked next."""
-
 
 @dataclass(slots=True, eq=False)
 class _Job:
@@ -48,17 +46,6 @@ class _Job:
 
     open: dict[Path, OpenDocument]
     is_cancelled: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """Who is told of what happens. `loaded` is called when a set was loaded, and when it was closed: then it has no
-    open documents any more; `vanished` when files of a set are gone; `loading` is around each load.
-    """
-
-    loaded: Callable[["DumpSetState"], None]
-    vanished: Callable[["DumpSetState", list[Path]], None]
-    loading: Callable[["DumpSetState"], AbstractAsyncContextManager[None]]
 
 
 class DumpSetState:
@@ -124,6 +111,11 @@ class DumpSetState:
             opened = self.open.get(path)
         is_told = self.analysis is not None and self.analysis.dump.members
         return self.analysis if is_told and (not opened or opened.analysed) else None
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether it is being read, or its HLO module."""
+        return (self._task is not None and not self._task.done()) or self._module.is_loading
 
     @property
     def module(self) -> HloModule | None:
@@ -220,8 +212,7 @@ class DumpSetState:
     def _module_loaded(self, job: _Job) -> None:
         if self.module:
             self._note_analysed(job, Path(self.module.member.label), self.module.member.document)
-            if self._outdated:
-                self._events.loaded(self)
+        self._events.module_loaded(self)
 
     def _note_analysed(self, job: _Job, path: Path, document: Document) -> None:
         """A document was read as it was at the start of a load."""
@@ -246,7 +237,7 @@ class Session:
         self._events = events
         self._sets: dict[Path, DumpSetState] = {}
         self._opened: dict[str, tuple[DumpSetState, Path]] = {}
-        self._visited: dict[Path, DumpSetState] = {}
+        self._visits = Visits(self._let_go)
 
     @property
     def sets(self) -> list[DumpSetState]:
@@ -264,7 +255,7 @@ class Session:
                 self.change(uri, version, document, [Edit(0, len(before), len(document.data))])
             return
         key = set_key(path, document)
-        state = self._sets.get(key) or self._visited.pop(key, None) or DumpSetState(key, path, self._events)
+        state = self._sets.get(key) or self._visits.take(key) or DumpSetState(key, path, self._events)
         self._sets[key] = state
         self._opened[uri] = state, path
         state.add(OpenDocument(uri, path, version, document, object()))
@@ -289,7 +280,7 @@ class Session:
         else:
             del self._sets[state.key]
             state.close()
-            self._events.loaded(state)
+            self._events.closed(state)
 
     def find(self, uri: str) -> tuple[DumpSetState, Path] | None:
         """The set of an open document and its path, None if it is not open."""
@@ -299,25 +290,28 @@ class Session:
         """The set that has a file and some open document, None if there is none."""
         return next((state for state in self._sets.values() if path in state.open or state.member(path)), None)
 
-    def visit(self, path: Path) -> DumpSetState:
-        """The set of a file that is not open, as it is on disk. The last few of them are kept."""
-        key = set_key(path, None)
-        state = self._sets.get(key) or self._visited.pop(key, None)
+    def visit(self, key: Path, path: Path) -> DumpSetState:
+        """The set of a file that is not open, as it is on disk, by its key. The last few of them are kept."""
+        if key in self._sets:
+            return self._sets[key]
+        state = self._visits.get(key)
         if state is None:
             state = DumpSetState(key, path, self._events)
             state.reload()
-        if key not in self._sets:
-            self._visited[key] = state
-            while len(self._visited) > _VISITED:
-                self._visited.pop(next(iter(self._visited))).close()
+        self._visits.keep(state)
         return state
+
+    def _let_go(self, state: DumpSetState) -> None:
+        state.close()
+        self._events.let_go(state)
 
     def close_all(self) -> None:
         """Gives up all that is under way."""
-        for state in (*self._sets.values(), *self._visited.values()):
+        for state in (*self._sets.values(), *self._visits):
             state.close()
 
     async def look(self) -> None:
         """Looks what has changed on disk."""
-        for state in (*self._sets.values(), *self._visited.values()):
+        self._visits.tidy()
+        for state in (*self._sets.values(), *self._visits):
             await state.look()

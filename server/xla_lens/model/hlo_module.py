@@ -13,7 +13,7 @@ from typing import Final
 from xla_lens.model.hlo_references import HloReferences, read_references
 from xla_lens.model.members import Member
 from xla_lens.model.places import Place
-from xla_lens.model.stack_frames import StackFrame, stack
+from xla_lens.model.stack_frames import LONGEST_NUMBER, StackFrame, stack, told_frame
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo_module import HEADER, HloColumns
 from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, metadata_of, operands_of
@@ -147,10 +147,9 @@ class HloModule:
         one.
         """
         frame_id = metadata.get("stack_frame_id", "")
-        if frame_id.isdecimal() and len(frame_id) < _DIGITS:
+        if frame_id.isdecimal() and len(frame_id) < LONGEST_NUMBER:
             return self.stack(int(frame_id))
-        line, file = metadata.get("source_line", ""), metadata.get("source_file")
-        return (StackFrame(file, int(line) if line.isdecimal() and len(line) < _DIGITS else None),) if file else ()
+        return told_frame(metadata)
 
     def stack(self, frame_id: int) -> tuple[StackFrame, ...]:
         """The calls that a frame stands for, the innermost first."""
@@ -165,7 +164,6 @@ class HloModule:
         return {}
 
 
-_DIGITS: Final = 10
 _HEAD: Final = 4096
 _ELEMENT: Final = re.compile(rb"(.+)#([0-9]+)")
 

@@ -88,6 +88,21 @@ class Memory:
         first, last = self.allocations.searchsorted((row, row + 1))
         return accumulated(self.steps[first:last], self.deltas[first:last])
 
+    def most_live_bytes(self, allocation_count: int) -> Column:
+        """For each allocation the most of its bytes that are live at once, NONE for one of whose values none ever
+        is.
+        """
+        most = np.full(allocation_count, NONE)
+        order = np.lexsort((self.steps, self.allocations))
+        allocations, steps = self.allocations[order], self.steps[order]
+        rows, first = np.unique(allocations, return_index=True)
+        if len(rows):
+            # All that comes to live in an allocation dies in it: the sum is 0 where the next one begins.
+            live_bytes = self.deltas[order].cumsum()
+            is_last = np.append((allocations[1:] != allocations[:-1]) | (steps[1:] != steps[:-1]), True)
+            most[rows] = np.maximum.reduceat(np.where(is_last, live_bytes, 0), first)
+        return most
+
 
 def live_values(dump: DumpSet, step: int) -> Column:
     """The values live at a step, with or without a place in an allocation, by id."""
@@ -112,6 +127,14 @@ def covering(dump: DumpSet, step: int, color: int) -> Column:
     is_live = (values.start_step[placed] <= step) & (step <= values.end_step[placed])
     live: Column = placed[is_live & (dump.allocations.color[values.allocation[placed]] == color)]
     return live
+
+
+def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
+    """The values of a memory space that are in an allocation and live at a step, the biggest first."""
+    values, live = dump.values, live_values(dump, step)
+    live = live[(values.color[live] == color) & (values.allocation[live] != NONE)]
+    biggest_first: Column = live[np.lexsort((live, -values.size_bytes[live]))]
+    return biggest_first
 
 
 def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:

@@ -53,6 +53,11 @@ def used_value_place(dump: DumpSet, value: int) -> Place | None:
     return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
 
 
+def value_place(dump: DumpSet, value: int) -> Place | None:
+    """Where a set tells most of a value: its header among the used values, or its row in the allocation."""
+    return used_value_place(dump, value) or slice_place(dump, value)
+
+
 def used_value_block(dump: DumpSet, member: Member, row: int) -> Place:
     """A header among the used values, with the positions, uses and instruction below it."""
     used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)

@@ -82,6 +82,14 @@ class PrintedPeak:
     is_understated: bool | None
 
 
+def first_printed_peak(dump: DumpSet) -> tuple[int, int | None] | None:
+    """The step of the printed peak, and the bytes of what is listed there; None where a list, or a peak, is missing."""
+    if not len(dump.peaks):
+        return None
+    sizes = dump.peak_buffers.size_bytes.tolist()
+    return int(dump.peaks.step[0]), sum(sizes) if sizes else None
+
+
 def counted_values(dump: DumpSet, step: int) -> Column:
     """The values that XLA counts at a step, by id: those live there, and those that ended one step before."""
     values = dump.values

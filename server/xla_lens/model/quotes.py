@@ -1,5 +1,6 @@
 """The instructions that a dump set quotes, read fast and once each: what all of them are asked for."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +9,7 @@ from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.lookup import taken
 from xla_lens.model.places import Place
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, op_name_of, operands_of
+from xla_lens.syntax.instruction_scan import InstructionHead, instruction_head, metadata_of, op_name_of, operands_of
 
 
 class Quotes:
@@ -58,6 +59,11 @@ class Quotes:
         """The op_name of an instruction, None if it has none or is not quoted."""
         head = self.head(name)
         return op_name_of(self._data, head, *self._span(name)) if head else None
+
+    def metadata(self, name: int) -> Mapping[str, str]:
+        """The fields of an instruction's metadata; nothing if it is not quoted."""
+        head = self.head(name)
+        return dict(metadata_of(self._data, head, *self._span(name))) if head else {}
 
     def says(self, name: int, attribute: bytes) -> bool:
         """Whether the attributes of an instruction have a text."""

@@ -1,7 +1,8 @@
 """Where in a program an instruction comes from: the Python calls that made it, innermost first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo import unquoted
@@ -54,6 +55,19 @@ def frame_at(columns: HloColumns, data: bytes, location_id: int) -> StackFrame |
         column if column != NONE else None,
         _string(columns.function_names, data, int(locations.function_name_id[row])),
     )
+
+
+LONGEST_NUMBER: Final = 10
+"""Digits of a line or an id that are too many."""
+
+
+def told_frame(metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
+    """The only call that the metadata of an instruction tells, as releases before jaxlib 0.8.2 do; none if they tell
+    none.
+    """
+    line, file = metadata.get("source_line", ""), metadata.get("source_file")
+    is_number = line.isdecimal() and len(line) < LONGEST_NUMBER
+    return (StackFrame(file, int(line) if is_number else None),) if file else ()
 
 
 def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:

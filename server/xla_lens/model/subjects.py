@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.places import Place, allocation_place, row_place, schedule_place, slice_place, used_value_place
+from xla_lens.model.places import Place, allocation_place, row_place, schedule_place, value_place
 from xla_lens.syntax.columns import NONE
 
 
@@ -39,7 +39,7 @@ def subject_place(dump: DumpSet, subject: Subject) -> Place | None:
     match subject.kind:
         case SubjectKind.VALUE:
             value = dump.value_of_id(subject.number)
-            return (used_value_place(dump, value) or slice_place(dump, value)) if value != NONE else None
+            return value_place(dump, value) if value != NONE else None
         case SubjectKind.ALLOCATION:
             return allocation_place(dump, dump.allocation_row(subject.number))
         case SubjectKind.STEP:

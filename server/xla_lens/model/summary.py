@@ -114,7 +114,7 @@ class SetSummary:
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     """The summary of a dump set, whose places are in units of `encoding`."""
     dump, memory = analysis.dump, analysis.memory
-    module = _module(dump.members)
+    module = module_of(dump.members)
     at_peak = np.zeros(len(dump.values), bool)
     for space in memory.spaces:
         if space.peak_step is not None:
@@ -148,7 +148,8 @@ _BITS[ord("0") : ord("9") + 1] = 1 << (26 + np.arange(10, dtype=np.uint32) // 2)
 _BITS[list(b" \n")] = 0
 
 
-def _module(members: tuple[Member, ...]) -> str:
+def module_of(members: tuple[Member, ...]) -> str:
+    """The name of the HLO module of the files of a set, or their stem if that tells of none."""
     names = [module_name(member.label) for member in members]
     stems = [split_name(re.split(r"[/\\]", member.label)[-1])[0] for member in members]
     name = next((name for name in (*names, *stems) if name), "")
@@ -187,7 +188,7 @@ def _allocation_rows(dump: DumpSet, memory: Memory, at_peak: NDArray[np.bool_]) 
         "color": table.color[rows],
         "allocation_kind": allocation_kinds(dump)[rows],
         "is_at_peak": np.isin(rows, dump.values.allocation[at_peak]),
-        "most_live_bytes": _most_live_bytes(dump, memory)[rows],
+        "most_live_bytes": memory.most_live_bytes(len(dump.allocations))[rows],
     }
     return _Rows(EntryKind.ALLOCATION, [b"allocation %d" % index for index in table.index[rows].tolist()], columns)
 
@@ -229,20 +230,6 @@ def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
     """Where the name stands in ``<8 fusion{0} @0>``."""
     found = document.data.find(name, document.data.find(b" ", start, end), end)
     return found if found != NONE else start
-
-
-def _most_live_bytes(dump: DumpSet, memory: Memory) -> Column:
-    """For each allocation the most of its bytes that are live at once, NONE for one of whose values none ever is."""
-    most = np.full(len(dump.allocations), NONE)
-    order = np.lexsort((memory.steps, memory.allocations))
-    allocations, steps = memory.allocations[order], memory.steps[order]
-    rows, first = np.unique(allocations, return_index=True)
-    if len(rows):
-        # All that comes to live in an allocation dies in it: the sum is 0 where the next one begins.
-        live_bytes = memory.deltas[order].cumsum()
-        is_last = np.append((allocations[1:] != allocations[:-1]) | (steps[1:] != steps[:-1]), True)
-        most[rows] = np.maximum.reduceat(np.where(is_last, live_bytes, 0), first)
-    return most
 
 
 def _entries(members: tuple[Member, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:

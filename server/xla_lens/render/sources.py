@@ -20,6 +20,11 @@ def frame_place(frame: StackFrame) -> str:
     return frame_text(frame) + (f":{(frame.column or 0) + 1}" if is_told else "")
 
 
+def call_text(frame: StackFrame) -> str:
+    """A call with its function: ``train.py:31 in step``."""
+    return frame_text(frame) + (f" in {frame.function}" if frame.function else "")
+
+
 def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
     """The calls that made something, as lines of Markdown: the innermost first, that of the user in bold."""
     if len(frames) == 1:

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from xla_lens.features.report.facts import LiveSet, LiveValue, ValueName
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import MemorySpace, live_values
+from xla_lens.model.memory import MemorySpace, live_in_space
 from xla_lens.model.quotes import Quotes
 from xla_lens.syntax.columns import NONE, Column
 
@@ -35,9 +33,7 @@ def end_step(dump: DumpSet) -> int | None:
 
 def live_set(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> LiveSet:
     """What takes bytes of a memory space at a step."""
-    live = live_values(dump, step)
-    live = live[(dump.values.color[live] == space.color) & (dump.values.allocation[live] != NONE)]
-    live = live[np.lexsort((live, -dump.values.size_bytes[live]))]
+    live = live_in_space(dump, step, space.color)
     return LiveSet(
         step=step,
         instruction=dump.instruction_at(step),

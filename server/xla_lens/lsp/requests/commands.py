@@ -4,31 +4,36 @@ Each takes one object. What is to be shown is shown by the editor, if it can, an
 an editor may do more with it.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.overview import overview
 from xla_lens.features.references import references
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import explanation_path
+from xla_lens.files import explanation_path, page_sources
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
+from xla_lens.lsp.requests import views
+from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.content import page_uri, shown_page
-from xla_lens.lsp.requests.context import Context
 from xla_lens.lsp.session import DumpSetState
-from xla_lens.lsp.sync import path_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.limits import over_limits
 from xla_lens.model.mentions import Mention, Value, step_of
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.page import PAGE_TOP, memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report import report_markdown, report_text
@@ -40,75 +45,9 @@ from xla_lens.text.positions import decode
 if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
 
-_T = TypeVar("_T")
-
 _TOP: Final = 20
 _WIDTH: Final = 200
 _WIDEST: Final = 200
-
-_GREATEST: Final = (1 << 53) - 1
-"""The greatest number that each reader of JSON can tell from the next one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    """The object that a command is given."""
-
-    server: "XlaLensServer"
-    given: Mapping[str, Any]
-
-    def get(self, name: str, wanted: type[_T], default: _T) -> _T:
-        """An argument, which need not be there. Raises `JsonRpcInvalidParams` for one that is of no use."""
-        value = self.given.get(name)
-        if value is None:
-            return default
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise JsonRpcInvalidParams(message=f"{name}: {wanted.__name__} wanted, not {type(value).__name__}")
-        found: _T = value
-        return found
-
-    def need(self, name: str, wanted: type[_T]) -> _T:
-        """An argument that has to be there. Raises `JsonRpcInvalidParams` if it is not."""
-        if self.given.get(name) is None:
-            raise JsonRpcInvalidParams(message=f"{name} is missing")
-        value: _T = self.get(name, wanted, self.given[name])
-        return value
-
-    def number(self, name: str) -> int | None:
-        """An argument that is a number from 0, None if it is not there."""
-        value = self.get(name, int, 0) if self.given.get(name) is not None else None
-        if value is not None and not 0 <= value <= _GREATEST:
-            raise JsonRpcInvalidParams(message=f"{name}: a number from 0 to {_GREATEST}")
-        return value
-
-    def need_number(self, name: str) -> int:
-        """An argument that has to be there, and to be a number from 0."""
-        self.need(name, int)
-        return self.number(name) or 0
-
-    async def analysed(self) -> tuple[DumpSetState, Analysis]:
-        """The set of the argument `uri`: of a document that is open, or of a file in the workspace."""
-        uri = self.need("uri", str)
-        found = self.server.session.find(uri)
-        state = found[0] if found else self.server.state_of_path(path_of(uri))
-        analysis = await state.analysis_for(found[1] if found else state.path) if state else None
-        if state is None or analysis is None:
-            raise JsonRpcInvalidParams(message=f"{uri} is neither open nor a dump in the workspace")
-        return state, analysis
-
-    async def context(self) -> Context:
-        """The context of a request about the argument `uri`, which has to be open."""
-        context = await self.server.context(lsp.WORKSPACE_EXECUTE_COMMAND, self.need("uri", str))
-        if context is None:
-            raise JsonRpcInvalidParams(message=f"{self.given['uri']} is not open")
-        return context
-
-    def position(self) -> lsp.Position:
-        """The argument `position`."""
-        try:
-            return self.server.protocol.typed(self.need("position", dict), lsp.Position)
-        except (ValueError, TypeError, ExceptionGroup) as error:
-            raise JsonRpcInvalidParams(message="position is no position") from error
 
 
 async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams) -> Any:
@@ -118,17 +57,19 @@ async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams)
     given = params.arguments or [{}]
     if len(given) != 1 or not isinstance(given[0], Mapping):
         raise JsonRpcInvalidParams(message=f"{params.command} takes one object")
-    return await _COMMANDS[params.command](_Arguments(server, given[0]))
+    return await _COMMANDS[params.command](Arguments(server, given[0]))
 
 
 # ---------------------------------------------------------------- what the command line can tell
 
 
-async def _report(arguments: _Arguments) -> Any:
+async def _report(arguments: Arguments) -> Any:
     state, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
-    if kind not in ("markdown", "text", "json"):
-        raise JsonRpcInvalidParams(message="format: markdown, text or json")
+    if kind not in ("markdown", "text", "json", "html"):
+        raise JsonRpcInvalidParams(message="format: markdown, text, json or html")
+    if kind == "html":
+        return await in_thread(_page, analysis, await state.module_for(state.path))
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise JsonRpcInvalidParams(message='budget: a size such as "16GiB"')
@@ -151,6 +92,12 @@ async def _report(arguments: _Arguments) -> Any:
     return "\n".join(lines) + "\n"
 
 
+def _page(analysis: Analysis, module: HloModule | None) -> str:
+    """The page of the memory map."""
+    text = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":")).encode()
+    return "\n".join(memory_map_page(overview(analysis, module, PAGE_TOP), text, *page_sources())) + "\n"
+
+
 def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
     """The files of a set; the HLO module, which is not loaded, is looked for on disk. Runs in a worker thread."""
     files = {member.kind: Path(member.label).as_posix() for member in analysis.dump.members}
@@ -158,14 +105,14 @@ def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
     return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is MemberKind.HLO}
 
 
-async def _check(arguments: _Arguments) -> Any:
+async def _check(arguments: Arguments) -> Any:
     _, analysis = await arguments.analysed()
     settings = arguments.server.settings
     findings = (*analysis.findings, *over_limits(analysis, settings.max_peak, settings.max_reserved))
     return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
 
 
-async def _explain(arguments: _Arguments) -> Any:
+async def _explain(arguments: Arguments) -> Any:
     code = arguments.need("code", str)
     if code not in set(Code):
         raise JsonRpcInvalidParams(message=f"no such code: {code}")
@@ -177,15 +124,15 @@ async def _explain(arguments: _Arguments) -> Any:
 # ---------------------------------------------------------------- what is shown
 
 
-async def _show_summary(arguments: _Arguments) -> Any:
+async def _show_summary(arguments: Arguments) -> Any:
     return await _show(arguments, SummaryPage())
 
 
-async def _show_report(arguments: _Arguments) -> Any:
+async def _show_report(arguments: Arguments) -> Any:
     return await _show(arguments, ReportPage())
 
 
-async def _show_live_set(arguments: _Arguments) -> Any:
+async def _show_live_set(arguments: Arguments) -> Any:
     if "position" not in arguments.given:
         return await _show(arguments, LiveSetPage(arguments.need_number("step")))
     context = await arguments.context()
@@ -204,11 +151,11 @@ def _step(dump: DumpSet, mention: Mention) -> int | None:
     return step
 
 
-async def _show_biography(arguments: _Arguments) -> Any:
+async def _show_biography(arguments: Arguments) -> Any:
     return await _show(arguments, BiographyPage(arguments.need_number("allocation")))
 
 
-async def _show(arguments: _Arguments, page: Page) -> Any:
+async def _show(arguments: Arguments, page: Page) -> Any:
     state, _ = await arguments.analysed()
     uri = page_uri(state.key, page)
     shown = await shown_page(arguments.server, uri)
@@ -216,7 +163,7 @@ async def _show(arguments: _Arguments, page: Page) -> Any:
     return {"uri": uri, "text": decode(shown.document.data) if shown else ""}
 
 
-async def _go_to(arguments: _Arguments) -> Any:
+async def _go_to(arguments: Arguments) -> Any:
     if "path" in arguments.given:
         return await _go_to_source(arguments)
     try:
@@ -227,7 +174,7 @@ async def _go_to(arguments: _Arguments) -> Any:
     return arguments.server.protocol.plain(target)
 
 
-async def _go_to_source(arguments: _Arguments) -> Any:
+async def _go_to_source(arguments: Arguments) -> Any:
     """Goes to a line of a program, counted from 1, by the path that a dump tells."""
     path = arguments.need("path", str)
     place = lsp.Position(max((arguments.number("line") or 1) - 1, 0), max(arguments.number("character") or 0, 0))
@@ -239,7 +186,7 @@ async def _go_to_source(arguments: _Arguments) -> Any:
     return arguments.server.protocol.plain(target)
 
 
-async def _show_references(arguments: _Arguments) -> Any:
+async def _show_references(arguments: Arguments) -> Any:
     """Goes to the first, since no request can fill an editor's list of references; the result has all."""
     context = await arguments.context()
     mention = context.mention(arguments.position())
@@ -251,7 +198,7 @@ async def _show_references(arguments: _Arguments) -> Any:
     return arguments.server.protocol.plain(locations)
 
 
-_COMMANDS: Final[Mapping[str, Callable[[_Arguments], Awaitable[Any]]]] = {
+_COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.REPORT: _report,
     Command.CHECK: _check,
     Command.EXPLAIN: _explain,
@@ -261,4 +208,9 @@ _COMMANDS: Final[Mapping[str, Callable[[_Arguments], Awaitable[Any]]]] = {
     Command.SHOW_BIOGRAPHY: _show_biography,
     Command.GO_TO: _go_to,
     Command.SHOW_REFERENCES: _show_references,
+    Command.MEMORY_MAP: views.read_memory_map,
+    Command.OVERVIEW: views.read_overview,
+    Command.MODULES: views.list_modules,
+    Command.WHAT_IS_AT: views.tell_what_is_at,
+    Command.DESCRIBE: views.describe,
 }

@@ -17,6 +17,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from xla_lens.features.report.pages import page_facts
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.methods import PAGE_SCHEME
+from xla_lens.lsp.reach import state_in_reach
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo_module import HloModule
@@ -116,10 +117,13 @@ async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     module = await state.module_for(state.path) if isinstance(page, ReportPage | SummaryPage) else None
     made = await in_thread(_make, analysis, module, page)
     shown = ShownPage(state, generation, Document(encode(made.text)), made.links)
-    server.pages.pop(uri, None)
+    server.shown.pop(uri, None)
+    server.shown[uri] = state.key, generation
     server.pages[uri] = shown
-    while len(server.pages) > _KEPT:
-        del server.pages[next(iter(server.pages))]
+    while len(server.shown) > _KEPT:
+        first = next(iter(server.shown))
+        del server.shown[first]
+        server.pages.pop(first, None)
     return shown
 
 
@@ -133,7 +137,7 @@ def _state(server: "XlaLensServer", address: str) -> "DumpSetState | None":
         if unquote(_set_uri(state.key)) == unquote(address):
             return state
     key = Path(to_fs_path(f"file://{address.partition(':')[2]}") or "")
-    return next((found for path in _files(key) if (found := server.state_of_path(path))), None)
+    return next((found for path in _files(key) if (found := state_in_reach(server, path))), None)
 
 
 def _files(key: Path) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from xla_lens.lsp.requests.context import Context
 from xla_lens.model.findings import Finding
 from xla_lens.model.mentions import Value
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.model.places import Place, slice_place, used_value_place
+from xla_lens.model.places import Place, value_place
 from xla_lens.render.actions import action_title
 from xla_lens.render.lenses import lens_title
 
@@ -46,8 +46,7 @@ def resolve_lens(context: Context, lens: lsp.CodeLens) -> lsp.CodeLens:
 def _command(context: Context, title: str, click: Click) -> lsp.Command:
     match click:
         case Value(row):
-            dump = context.analysis.dump
-            place = used_value_place(dump, row) or slice_place(dump, row)
+            place = value_place(context.analysis.dump, row)
             command = _to(context, title, Command.SHOW_REFERENCES, place) if place else None
         case Place():
             command = _to(context, title, Command.GO_TO, click)

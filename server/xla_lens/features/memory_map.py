@@ -1,0 +1,140 @@
+"""The memory map: all of a set that can be drawn, as columns."""
+
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.kinds import allocation_kinds
+from xla_lens.model.lookup import taken
+from xla_lens.model.memory import MemorySpace
+from xla_lens.model.origins import origins
+from xla_lens.model.padding import padding_of_text
+from xla_lens.model.printed_peak import first_printed_peak
+from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.summary import module_of
+from xla_lens.syntax.columns import NONE, Column
+
+STEP_LIMIT: Final = 1_000_000
+"""Steps that are told of, at most: the longest schedules have a tenth of that, and a broken line has any step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedAllocations:
+    """A row for each allocation of `DumpSet.allocations`. `kind` are numbers of `KIND_NAMES`."""
+
+    index: Column
+    color: Column
+    size_bytes: Column
+    kind: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedValues:
+    """A row for each value of `DumpSet.values`; what is not known is NONE. A value is live from `start_step` to
+    `end_step`, both included, or never: then both are NONE. `kind` are numbers of `KIND_NAMES`; `shape`, `op_name` and
+    `frame` those of the texts of the map.
+    """
+
+    label: tuple[str, ...]
+    allocation: Column
+    offset: Column
+    size_bytes: Column
+    start_step: Column
+    end_step: Column
+    kind: Column
+    shape: Column
+    op_name: Column
+    frame: Column
+    padding_bytes: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryMap:
+    """A dump set to be drawn. `steps` are for each step, up to the last that anything is told of, the number of its
+    instruction in `instructions`, NONE if it is not known. `printed_peak` is the step and the bytes, None for what is
+    not printed.
+    """
+
+    module: str
+    instructions: tuple[str, ...]
+    shapes: tuple[str, ...]
+    op_names: tuple[str, ...]
+    frames: tuple[StackFrame, ...]
+    steps: Column
+    spaces: tuple[MemorySpace, ...]
+    printed_peak: tuple[int, int | None] | None
+    allocations: MappedAllocations
+    values: MappedValues
+
+
+def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
+    """The map of a dump set; without its HLO module fewer lines of the program are told."""
+    dump = analysis.dump
+    values, table = dump.values, dump.allocations
+    kinds = allocation_kinds(dump)
+    is_live = (values.live_range != NONE) & (values.start_step >= 0) & (values.start_step <= values.end_step)
+    instructions, steps = _steps(dump, int(values.end_step[is_live].max(initial=NONE)))
+    start_step, end_step = (
+        np.where(is_live, np.minimum(column, len(steps) - 1), NONE) for column in (values.start_step, values.end_step)
+    )
+    texts = [dump.shape(value) for value in range(len(values))]
+    shapes, shape = _pooled([text.decode("utf-8", "replace") if text is not None else None for text in texts])
+    found = origins(dump, module, values.name)
+    op_names, op_name = _pooled([found[name].op_name for name in values.name.tolist()])
+    frames, frame = _pooled([found[name].frame for name in values.name.tolist()])
+    return MemoryMap(
+        module=module_of(dump.members),
+        instructions=instructions,
+        shapes=shapes,
+        op_names=op_names,
+        frames=frames,
+        steps=steps,
+        spaces=analysis.memory.spaces,
+        printed_peak=first_printed_peak(dump),
+        allocations=MappedAllocations(table.index, table.color, table.size_bytes, kinds),
+        values=MappedValues(
+            label=tuple(map(dump.value_label, range(len(values)))),
+            allocation=values.allocation,
+            offset=values.offset,
+            size_bytes=values.size_bytes,
+            start_step=start_step,
+            end_step=end_step,
+            kind=taken(kinds, values.allocation),
+            shape=shape,
+            op_name=op_name,
+            frame=frame,
+            padding_bytes=_padding(texts, values.size_bytes),
+        ),
+    )
+
+
+def _steps(dump: DumpSet, last_live_step: int) -> tuple[tuple[str, ...], Column]:
+    """The instructions, and for each step which of them runs then. The last step is that at which the program ends."""
+    schedule = dump.schedule
+    names, which = np.unique(schedule.name, return_inverse=True)
+    last = max(last_live_step, dump.last_step + 1 if dump.last_step is not None else NONE)
+    steps = np.full(min(last + 1, STEP_LIMIT), NONE)
+    # Of two of one step the first counts.
+    row = np.flatnonzero((schedule.step >= 0) & (schedule.step < len(steps)))[::-1]
+    steps[schedule.step[row]] = which[row]
+    return tuple(dump.label(name, NONE) for name in names.tolist()), steps
+
+
+def _padding(texts: list[bytes | None], sizes: Column) -> Column:
+    """The padding of values of some shapes, NONE where it cannot be told."""
+    paddings = map(padding_of_text, texts, sizes.tolist())
+    return np.array([NONE if padding.size_bytes is None else padding.size_bytes for padding in paddings], np.int64)
+
+
+_T = TypeVar("_T")
+
+
+def _pooled(cells: list[_T | None]) -> tuple[tuple[_T, ...], Column]:
+    """What stands in some cells, each once, and the number of each cell's; NONE for None."""
+    numbers: dict[_T | None, int] = {None: NONE}
+    column = np.array([numbers.setdefault(cell, len(numbers) - 1) for cell in cells], np.int64)
+    return tuple(cell for cell in numbers if cell is not None), column

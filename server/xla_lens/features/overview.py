@@ -1,0 +1,128 @@
+"""Where the memory of a set goes at a glance: its memory spaces with what is live at their peaks, and its
+allocations.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.model.memory import MemorySpace, live_in_space
+from xla_lens.model.origins import origins
+from xla_lens.model.places import Place, row_place, schedule_place
+from xla_lens.model.printed_peak import first_printed_peak
+from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.summary import module_of
+from xla_lens.syntax.columns import Column
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEntry:
+    """A value at a peak, by its row of `DumpSet.values`. Texts are empty where they are not known."""
+
+    value: int
+    label: str
+    size_bytes: int
+    shape: str
+    op_name: str
+    frame: StackFrame | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceOverview:
+    """A memory space, the instruction at its peak with its place in the schedule, and what is live there: the biggest
+    of `live_count` values.
+    """
+
+    space: MemorySpace
+    peak_instruction: str
+    peak_place: Place | None
+    live: tuple[LiveEntry, ...]
+    live_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationEntry:
+    """An allocation, by its row. `most_live_bytes` are those live at once, NONE if none ever is."""
+
+    allocation: int
+    index: int
+    kind: str
+    color: int
+    size_bytes: int
+    most_live_bytes: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A set: the biggest of `allocation_count` allocations. `printed_peak` is the step and the bytes, None for what is
+    not printed, and `printed_place` where it stands.
+    """
+
+    module: str
+    spaces: tuple[SpaceOverview, ...]
+    printed_peak: tuple[int, int | None] | None
+    printed_place: Place | None
+    allocations: tuple[AllocationEntry, ...]
+    allocation_count: int
+
+
+def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview:
+    """The overview of a set, in lists of at most `top`."""
+    dump = analysis.dump
+    return Overview(
+        module=module_of(dump.members),
+        spaces=tuple(_space(dump, module, space, top) for space in analysis.memory.spaces),
+        printed_peak=first_printed_peak(dump),
+        printed_place=row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None,
+        allocations=tuple(_allocations(analysis, top)),
+        allocation_count=len(dump.allocations),
+    )
+
+
+def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int) -> SpaceOverview:
+    step = space.peak_step
+    live = live_in_space(dump, step, space.color) if step is not None else np.zeros(0, np.int64)
+    return SpaceOverview(
+        space=space,
+        peak_instruction=(dump.instruction_at(step) or "") if step is not None else "",
+        peak_place=schedule_place(dump, dump.schedule_row(step)) if step is not None else None,
+        live=tuple(_live_entries(dump, module, live[:top])),
+        live_count=len(live),
+    )
+
+
+def _live_entries(dump: DumpSet, module: HloModule | None, values: Column) -> Iterator[LiveEntry]:
+    names = dump.values.name[values]
+    found = origins(dump, module, names)
+    for value, name in zip(values.tolist(), names.tolist(), strict=True):
+        yield LiveEntry(
+            value=value,
+            label=dump.value_label(value),
+            size_bytes=int(dump.values.size_bytes[value]),
+            shape=(dump.shape(value) or b"").decode("utf-8", "replace"),
+            op_name=found[name].op_name or "",
+            frame=found[name].frame,
+        )
+
+
+def _allocations(analysis: Analysis, top: int) -> Iterator[AllocationEntry]:
+    dump, table = analysis.dump, analysis.dump.allocations
+    if dump.assignment is None:
+        return
+    kinds, most = allocation_kinds(dump), analysis.memory.most_live_bytes(len(table))
+    for row in np.argsort(-table.size_bytes, kind="stable")[:top].tolist():
+        yield AllocationEntry(
+            allocation=row,
+            index=int(table.index[row]),
+            kind=KIND_NAMES[kinds[row]],
+            color=int(table.color[row]),
+            size_bytes=int(table.size_bytes[row]),
+            most_live_bytes=int(most[row]),
+            place=row_place(dump.assignment, table, row),
+        )

@@ -1,0 +1,270 @@
+"""Commands for views of an editor: what can be drawn and listed beside the text.
+
+The answers are JSON as in `vscode-extension/src/protocol.ts`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcInvalidParams
+
+from xla_lens.features.hover import hover
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.overview import AllocationEntry, LiveEntry, Overview, SpaceOverview, overview
+from xla_lens.files import file_size
+from xla_lens.lsp.convert import Converter
+from xla_lens.lsp.index import IndexedSet
+from xla_lens.lsp.loading import set_files
+from xla_lens.lsp.opened import OpenDocument
+from xla_lens.lsp.plain import Json, Plain
+from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.context import Context, ModuleContext
+from xla_lens.lsp.sync import uri_of
+from xla_lens.lsp.threads import in_thread
+from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.hlo_mentions import HloInstruction, meaning_of
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
+from xla_lens.model.places import Place, allocation_place, slice_place, step_place, value_place
+from xla_lens.render.hover import hover_markdown
+from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
+from xla_lens.render.sources import call_text
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind
+
+_TOP: Final = 100
+
+_EDITED_BYTES: Final = 50 << 20
+"""Bigger files some editors show, but give nobody the text of."""
+
+
+async def read_memory_map(arguments: Arguments) -> Plain:
+    """All of a set that can be drawn."""
+    state, analysis = await arguments.analysed()
+    module = await state.module_for(state.path)
+    return await in_thread(lambda: Plain(memory_map_data(memory_map(analysis, module))))
+
+
+# ---------------------------------------------------------------- an overview
+
+
+async def read_overview(arguments: Arguments) -> Plain:
+    """Where the memory of a set goes."""
+    top = arguments.number("top")
+    state, analysis = await arguments.analysed()
+    module = await state.module_for(state.path)
+    opened = dict(state.open)
+    convert = Converter(opened, arguments.server.client)
+
+    def made() -> Plain:
+        found = overview(analysis, module, _TOP if top is None else top)
+        files = _files(state.path, opened)
+        # Of what was deleted meanwhile there is no file.
+        return Plain(_overview(found, analysis.dump, _first(files) or arguments.need("uri", str), files, convert))
+
+    return await in_thread(made)
+
+
+def _overview(one: Overview, dump: DumpSet, uri: str, files: list[Json], convert: Converter) -> Json:
+    peak, place = printed_peak_data(one.printed_peak), one.printed_place
+    return {
+        "uri": uri,
+        "module": one.module,
+        "files": files,
+        "spaces": [_space(space, dump, convert) for space in one.spaces],
+        "printedPeak": peak and {**peak, "location": _location(convert, place) if place else None},
+        "allocations": [_allocation(entry, convert) for entry in one.allocations],
+        "allocationCount": one.allocation_count,
+    }
+
+
+def _space(one: SpaceOverview, dump: DumpSet, convert: Converter) -> Json:
+    return space_data(one.space) | {
+        "peakInstruction": one.peak_instruction,
+        "peakLocation": _location(convert, one.peak_place) if one.peak_place else None,
+        "live": [_value(entry, dump, convert) for entry in one.live],
+        "liveCount": one.live_count,
+    }
+
+
+def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> Json:
+    return {
+        "value": one.value,
+        "label": one.label,
+        "sizeBytes": one.size_bytes,
+        "shape": one.shape,
+        "opName": one.op_name,
+        "source": call_text(one.frame) if one.frame else "",
+        "location": _value_location(dump, one.value, convert),
+    }
+
+
+def _allocation(one: AllocationEntry, convert: Converter) -> Json:
+    return {
+        "allocation": one.allocation,
+        "index": one.index,
+        "kind": one.kind,
+        "color": one.color,
+        "sizeBytes": one.size_bytes,
+        "mostLiveBytes": one.most_live_bytes,
+        "location": _location(convert, one.place),
+    }
+
+
+# ---------------------------------------------------------------- files and places
+
+
+def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[Json]:
+    """The files of the set of a file, its HLO module included, which need not be loaded. Runs in a worker thread."""
+    found = set_files(path, {path: one.document for path, one in opened.items()})
+    return _set_files(found.paths, {path: _uri_and_size(one) for path, one in opened.items()})
+
+
+def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
+    return opened.uri, len(opened.document.data)
+
+
+def _set_files(paths: Mapping[MemberKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[Json]:
+    """Files with their sizes; those that are open with the addresses and the sizes that the editor has."""
+    found: list[Json] = []
+    for kind in MemberKind:
+        path = paths.get(kind)
+        if path is None:
+            continue
+        uri, size_bytes = opened.get(path) or (uri_of(path), file_size(path))
+        found.append({"kind": kind.value, "uri": uri, "sizeBytes": size_bytes})
+    return found
+
+
+def _first(files: list[Json]) -> str:
+    """The file to open first: one that is not too big for an editor."""
+    fits = (one["uri"] for one in files if one["sizeBytes"] <= _EDITED_BYTES)
+    return str(next(fits, files[0]["uri"] if files else ""))
+
+
+def _location(convert: Converter, place: Place) -> Json:
+    found: Json = convert.locations([place]).json[0]
+    return found
+
+
+def _value_location(dump: DumpSet, value: int, convert: Converter) -> Json | None:
+    place = value_place(dump, value)
+    return _location(convert, _shown(dump, Value(value), place)) if place else None
+
+
+def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
+    """Where a set tells of something, if an editor can show that: of a value the row in the buffer assignment else."""
+    is_shown = len(place.member.document.data) <= _EDITED_BYTES
+    row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
+    return row or place
+
+
+# ---------------------------------------------------------------- modules
+
+
+async def list_modules(arguments: Arguments) -> Plain:
+    """The sets of the workspace that have been read up to now. The others are being read then."""
+    index = arguments.server.index
+    is_reading = index.start_reading()
+    found, states = await index.sets_now(), arguments.server.session.sets
+    is_loading = any(state.analysis is None and state.is_loading for state in states)
+    opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
+    modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
+    return Plain({"isReading": is_reading or is_loading, "isCut": index.is_cut, "modules": modules})
+
+
+def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
+    def worst(one: IndexedSet) -> tuple[int, int]:
+        spaces = one.summary.spaces
+        peak = max((space.peak_live_bytes for space in spaces), default=0)
+        return -peak, -sum(space.reserved_bytes for space in spaces)
+
+    return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))
+
+
+def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> Json:
+    files = _set_files(one.files.paths, opened)
+    return {
+        "uri": _first(files),
+        "module": one.summary.module,
+        "spaces": [space_data(space) for space in one.summary.spaces],
+        "files": files,
+    }
+
+
+# ---------------------------------------------------------------- what is there
+
+
+async def tell_what_is_at(arguments: Arguments) -> Json:
+    """What stands at a position of any file of a set."""
+    position = arguments.position()
+    context = await arguments.context_of_file()
+    dump = context.analysis.dump
+    target, step = _target(context, position)
+    value = target.row if isinstance(target, Value) else NONE
+    allocation = target.row if isinstance(target, Allocation) else NONE
+    if value != NONE:
+        allocation = int(dump.values.allocation[value])
+    return {"value": value, "allocation": allocation, "step": NONE if step is None else step}
+
+
+def _target(context: Context, position: lsp.Position) -> tuple[Target | None, int | None]:
+    """What is meant at a position, and the step that is told of there."""
+    dump = context.analysis.dump
+    if not isinstance(context, ModuleContext):
+        mention = context.mention(position)
+        target = mention.target if mention else None
+        step = step_of(dump, mention) if mention else None
+        return target, _step(dump, target.name) if isinstance(target, Instruction) else step
+    found = context.hlo_mention(position)
+    if found is None or not isinstance(found.target, HloInstruction):
+        return None, None
+    name = context.module.name(found.target.row)
+    return meaning_of(dump, name, found.target.index), _step(dump, dump.name_number(name))
+
+
+def _step(dump: DumpSet, name: int) -> int | None:
+    """The step at which an instruction runs, None if it is not scheduled."""
+    row = dump.schedule_row_of_name[name] if name != NONE else NONE
+    return int(dump.schedule.step[row]) if row != NONE else None
+
+
+async def describe(arguments: Arguments) -> Json:
+    """What a hover tells of a value, an allocation or a step, and where it stands."""
+    given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
+    if len(given) != 1:
+        raise JsonRpcInvalidParams(message=f"one of {', '.join(_DESCRIBED)} wanted")
+    (what,) = given
+    number = arguments.need_number(what)
+    state, analysis = await arguments.analysed()
+    found = _DESCRIBED[what](analysis.dump, number)
+    if found is None:
+        raise JsonRpcInvalidParams(message=f"there is no {what} {number:,}")
+    target, place = found
+    module = await state.module_for(state.path)
+    markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
+    convert = Converter(state.open, arguments.server.client)
+    return {"markdown": markdown, "location": _location(convert, _shown(analysis.dump, target, place))}
+
+
+def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = value_place(dump, row) if row < len(dump.values) else None
+    return (Value(row), place) if place else None
+
+
+def _allocation_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = allocation_place(dump, row) if row < len(dump.allocations) else None
+    return (Allocation(row), place) if place else None
+
+
+def _step_at(dump: DumpSet, step: int) -> tuple[Target, Place] | None:
+    place = step_place(dump, dump.schedule_row(step))
+    return (Step(step), place) if place else None
+
+
+_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, int], tuple[Target, Place] | None]]] = {
+    "value": _value_at,
+    "allocation": _allocation_at,
+    "step": _step_at,
+}

@@ -1,0 +1,1 @@
+"""The memory map, for programs and as a page."""

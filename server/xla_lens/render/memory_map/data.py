@@ -1,0 +1,77 @@
+"""The memory map for programs: `MemoryMap` in `vscode-extension/src/protocol.ts`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xla_lens.features.memory_map import MemoryMap
+from xla_lens.model.kinds import KIND_NAMES
+from xla_lens.model.memory import MemorySpace
+from xla_lens.model.summary import SpaceSummary
+from xla_lens.render.numbers import space_name
+from xla_lens.render.sources import call_text
+from xla_lens.syntax.columns import NONE, Column
+
+
+def memory_map_data(one: MemoryMap) -> dict[str, Any]:
+    """A map as columns of numbers. All texts stand in one list."""
+    strings: list[str] = []
+
+    def numbers(texts: Sequence[str], column: Column) -> list[int]:
+        """A column of numbers of texts, as numbers of all texts."""
+        first = len(strings)
+        strings.extend(texts)
+        found: list[int] = np.where(column == NONE, NONE, column + first).tolist()
+        return found
+
+    allocations, values = one.allocations, one.values
+    # Both tables have kinds.
+    kinds = numbers(KIND_NAMES, np.append(allocations.kind, values.kind))
+    return {
+        "module": one.module,
+        "strings": strings,
+        "steps": numbers(one.instructions, one.steps),
+        "spaces": [_space(space) for space in one.spaces],
+        "printedPeak": printed_peak_data(one.printed_peak),
+        "allocations": {
+            "index": allocations.index.tolist(),
+            "color": allocations.color.tolist(),
+            "sizeBytes": allocations.size_bytes.tolist(),
+            "kind": kinds[: len(allocations.kind)],
+        },
+        "values": {
+            "label": numbers(values.label, np.arange(len(values.label))),
+            "allocation": values.allocation.tolist(),
+            "offsetBytes": values.offset.tolist(),
+            "sizeBytes": values.size_bytes.tolist(),
+            "startStep": values.start_step.tolist(),
+            "endStep": values.end_step.tolist(),
+            "kind": kinds[len(allocations.kind) :],
+            "shape": numbers(one.shapes, values.shape),
+            "opName": numbers(one.op_names, values.op_name),
+            "source": numbers(tuple(map(call_text, one.frames)), values.frame),
+            "paddingBytes": values.padding_bytes.tolist(),
+        },
+    }
+
+
+def _space(space: MemorySpace) -> dict[str, Any]:
+    curve = {"curveStep": space.live.steps.tolist(), "curveBytes": space.live.live_bytes.tolist()}
+    return space_data(space) | curve
+
+
+def space_data(space: MemorySpace | SpaceSummary) -> dict[str, Any]:
+    """A memory space: `SpaceSummary`."""
+    return {
+        "color": space.color,
+        "name": space_name(space.color),
+        "reservedBytes": space.reserved_bytes,
+        "peakLiveBytes": space.peak_live_bytes,
+        "peakStep": NONE if space.peak_step is None else space.peak_step,
+    }
+
+
+def printed_peak_data(peak: tuple[int, int | None] | None) -> dict[str, int | None] | None:
+    """What the dump says of its peak."""
+    return {"step": peak[0], "bytes": peak[1]} if peak else None

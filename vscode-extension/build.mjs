@@ -1,0 +1,45 @@
+/** Builds the extension: `node build.mjs` bundles the code, `node build.mjs package [TARGET]` makes the VSIX, too. */
+
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "esbuild";
+
+import { buildMap } from "./map/build.mjs";
+
+const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
+
+/** The dump of the walkthrough: a real one, of the tests. */
+const SAMPLE = join("media", "sample");
+
+process.chdir(import.meta.dirname);
+await build({
+  entryPoints: ["src/extension.ts"],
+  outfile: "dist/extension.js",
+  bundle: true,
+  platform: "node",
+  format: "cjs",
+  target: "node20",
+  external: ["vscode"],
+  minify: true,
+  legalComments: "none",
+  logLevel: "warning",
+});
+await buildMap();
+if (what === "package") {
+  const own = join("..", ".venv", "bin", "python");
+  const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
+  for (const name of ["LICENSE", "CHANGELOG.md"]) cpSync(join("..", name), name);
+  rmSync(SAMPLE, { recursive: true, force: true });
+  cpSync(join("..", "tests", "dumps", "cpu-jaxlib0.12.0.1", "mlp_train"), SAMPLE, { recursive: true });
+  run(python, "bundle_server.py", "--target", target, ...rest);
+  run(join("node_modules", ".bin", "vsce"), "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--target", target, "--out", `dist/xla-lens-${target}.vsix`);
+}
+
+function run(command, ...args) {
+  const { status, error } = spawnSync(command, args, { stdio: "inherit" });
+  if (status !== 0) {
+    console.error(error?.message ?? `${command} ended with ${status}`);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,57 @@
+/** XLA Lens in VS Code: a thin client of the language server, with what the protocol has no words for around it. */
+
+import * as vscode from "vscode";
+
+import { watchBigFiles } from "./bigFiles";
+import { registerCommands } from "./commands";
+import { followCursor } from "./cursor";
+import { dumpOf, isDump, recogniseDumps } from "./documents";
+import { Maps } from "./maps";
+import { SECTION, Server } from "./server";
+import { Sets } from "./sets";
+import { StatusBar } from "./statusBar";
+import { Tree } from "./tree";
+
+/** What the tests of the extension look at. */
+export interface Api {
+  server: Server;
+  sets: Sets;
+  statusBar: StatusBar;
+  tree: Tree;
+  maps: Maps;
+}
+
+export function activate(context: vscode.ExtensionContext): Api {
+  const log = vscode.window.createOutputChannel("XLA Lens", { log: true });
+  const server = new Server(context, log);
+  const sets = new Sets(server);
+  const statusBar = new StatusBar(sets);
+  const tree = new Tree(server, sets);
+  const maps = new Maps(context, server, sets);
+  const startFor = (document: vscode.TextDocument) => {
+    if (isDump(document)) void server.start();
+  };
+  const tellInView = () => void vscode.commands.executeCommand("setContext", `${SECTION}.hasSet`, sets.inView !== undefined);
+  context.subscriptions.push(
+    log,
+    server,
+    sets,
+    statusBar,
+    tree,
+    maps,
+    recogniseDumps(log),
+    watchBigFiles(sets),
+    followCursor(server, [tree, maps]),
+    registerCommands({ context, server, sets, tree, maps, log }),
+    sets.onDidView(tellInView),
+    vscode.workspace.onDidOpenTextDocument(startFor),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration(`${SECTION}.server.python`)) void server.retry();
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void server.retry()),
+  );
+  tellInView();
+  vscode.workspace.textDocuments.forEach(startFor);
+  if (dumpOf(vscode.window.tabGroups.activeTabGroup.activeTab)) void server.start();
+  return { server, sets, statusBar, tree, maps };
+}

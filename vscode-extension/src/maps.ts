@@ -1,0 +1,195 @@
+/** The memory map: a page beside the text, one for each set. The text leads it, and it leads the text. */
+
+import { randomBytes } from "node:crypto";
+import * as vscode from "vscode";
+
+import type { Follower } from "./cursor";
+import { goTo } from "./places";
+import type { Description, FromMap, MemoryMap, ToMap, WhatIsAt } from "./protocol";
+import { SECTION, type Server } from "./server";
+import type { Sets } from "./sets";
+
+const VIEW_TYPE = `${SECTION}.memoryMap`;
+
+export class Maps implements Follower, vscode.Disposable {
+  private readonly maps = new Map<string, ShownMap>();
+  private readonly subscriptions: vscode.Disposable[];
+  private readonly page: Page;
+
+  constructor(
+    context: vscode.ExtensionContext,
+    private readonly server: Server,
+    private readonly sets: Sets,
+  ) {
+    const media = (name: string) => vscode.Uri.joinPath(context.extensionUri, "media", name);
+    this.page = {
+      // The command line puts it into its reports, too.
+      page: vscode.Uri.joinPath(context.extensionUri, "server", "libraries", "xla_lens", "render", "memory_map"),
+      icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
+    };
+    this.subscriptions = [
+      server.onDidStart(() => this.maps.forEach((map) => void map.load())),
+      server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
+      vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
+        deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
+          if (state?.uri) this.add(panel, vscode.Uri.parse(state.uri));
+          else panel.dispose();
+        },
+      }),
+    ];
+  }
+
+  get isVisible(): boolean {
+    return [...this.maps.values()].some(({ isVisible }) => isVisible);
+  }
+
+  /** Shows the map of the set of a file, beside the text. */
+  async show(uri: vscode.Uri): Promise<void> {
+    const overview = await this.sets.overview(uri);
+    const known = overview && this.maps.get(overview.uri);
+    if (known) {
+      known.reveal();
+      return;
+    }
+    const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+    this.add(vscode.window.createWebviewPanel(VIEW_TYPE, "Memory Map", where), vscode.Uri.parse(overview?.uri ?? uri.toString()));
+  }
+
+  /** Shows in the map what the cursor is on. */
+  async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
+    const overview = await this.sets.overview(uri);
+    if (overview) this.maps.get(overview.uri)?.follow(at);
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((one) => one.dispose());
+    this.maps.forEach((map) => map.dispose());
+  }
+
+  private add(panel: vscode.WebviewPanel, uri: vscode.Uri): void {
+    const key = uri.toString();
+    this.maps.get(key)?.dispose();
+    const map = new ShownMap(panel, uri, this.page, this.server, this.sets);
+    this.maps.set(key, map);
+    panel.onDidDispose(() => {
+      if (this.maps.get(key) === map) this.maps.delete(key);
+    });
+  }
+}
+
+/** The folder with the page's script and style, and the icon of its tab. */
+interface Page {
+  page: vscode.Uri;
+  icon: { light: vscode.Uri; dark: vscode.Uri };
+}
+
+class ShownMap implements vscode.Disposable {
+  private isReady = false;
+  private isLoading = false;
+
+  constructor(
+    private readonly panel: vscode.WebviewPanel,
+    private readonly uri: vscode.Uri,
+    { page, icon }: Page,
+    private readonly server: Server,
+    sets: Sets,
+  ) {
+    panel.iconPath = icon;
+    panel.webview.onDidReceiveMessage((message: FromMap) => void this.answer(message));
+    panel.onDidChangeViewState(() => {
+      if (panel.active) sets.view(uri);
+    });
+    panel.webview.options = { enableScripts: true, localResourceRoots: [page] };
+    panel.webview.html = frame(panel.webview, page);
+  }
+
+  get isVisible(): boolean {
+    return this.panel.visible;
+  }
+
+  reveal(): void {
+    this.panel.reveal(undefined, true);
+  }
+
+  follow(at: WhatIsAt): void {
+    this.tell({ type: "cursor", ...at });
+  }
+
+  dispose(): void {
+    this.panel.dispose();
+  }
+
+  /** Draws the set as it is now. What is being asked for already waits for the set to be loaded. */
+  async load(): Promise<void> {
+    if (!this.isReady || this.isLoading) return;
+    this.isLoading = true;
+    const uri = this.uri.toString();
+    try {
+      const map = await this.server.ask<MemoryMap>("memoryMap", { uri });
+      if (!map) {
+        this.tell({ type: "problem", message: "The server of XLA Lens is not there." });
+        return;
+      }
+      this.panel.title = map.module ? `Memory Map: ${map.module}` : "Memory Map";
+      this.tell({ type: "map", uri, map });
+    } catch (error) {
+      this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+    } finally {
+      this.isLoading = false;
+    }
+  }
+
+  private async answer(message: FromMap): Promise<void> {
+    switch (message.type) {
+      case "ready":
+        this.isReady = true;
+        return this.load();
+      case "describe": {
+        const description = await this.describe({ value: message.value });
+        if (description) this.tell({ type: "described", value: message.value, markdown: description.markdown });
+        return;
+      }
+      case "goToValue":
+        return this.goTo(await this.describe({ value: message.value }));
+      case "goToAllocation":
+        return this.goTo(await this.describe({ allocation: message.allocation }));
+      case "goToStep":
+        return this.goTo(await this.describe({ step: message.step }));
+    }
+  }
+
+  private describe(what: { value: number } | { allocation: number } | { step: number }): Promise<Description | undefined> {
+    return this.server.ask<Description>("describe", { uri: this.uri.toString(), ...what }).catch(() => undefined);
+  }
+
+  /** Goes there in another column than the map's, where the keyboard stays. */
+  private async goTo(place: Description | undefined): Promise<void> {
+    if (!place) return;
+    const others = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn).filter((column) => column !== this.panel.viewColumn);
+    await goTo(place.location, { viewColumn: others[0] ?? vscode.ViewColumn.Beside, preserveFocus: true });
+  }
+
+  private tell(message: ToMap): void {
+    void this.panel.webview.postMessage(message);
+  }
+}
+
+function frame(webview: vscode.Webview, page: vscode.Uri): string {
+  const nonce = randomBytes(16).toString("base64");
+  const [script, style] = ["page.js", "page.css"].map((name) => webview.asWebviewUri(vscode.Uri.joinPath(page, name)));
+  const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}`;
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${style}">
+<title>Memory Map</title>
+</head>
+<body>
+<div id="app"></div>
+<script nonce="${nonce}" src="${script}"></script>
+</body>
+</html>`;
+}
