@@ -18,8 +18,8 @@ export interface Placed {
 
 /**
  * Each label at the first of its places that is within the picture and free; if none is, in the first row from the top
- * where it is, moved to be within. What finds no place at all is left out. None of the `lines`, which are as wide as the
- * picture, goes through words.
+ * where it is, moved to be within. What finds no place at all is left out. None of the `lines`, which are as wide as
+ * the picture, goes through words.
  */
 export function place(
   labels: Label[],
