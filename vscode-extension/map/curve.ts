@@ -107,7 +107,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
   }
   if (isIn(step)) line("cursor", x(step), 0, x(step), height);
-  for (const placed of place(labels, width, height, LINE_HEIGHT)) {
+  for (const placed of place(labels, width, height, LINE_HEIGHT, [reserve])) {
     const name = labels.find(({ words }) => words === placed.words)!.name;
     marks
       .append("text")

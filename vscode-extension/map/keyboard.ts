@@ -97,7 +97,7 @@ function actionOf(
     case "?":
       return () => others.help();
     case "Escape":
-      return () => actions.select(NONE);
+      return () => actions.change({ selected: NONE, marked: NONE });
     case "Enter":
       return onEnter(scene, actions, target);
   }

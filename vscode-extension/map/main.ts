@@ -54,6 +54,8 @@ function show(newUri: string, map: MemoryMap): void {
   if (!makeScene || uri !== newUri) state = host.kept(newUri);
   else state = { ...state, selected: INITIAL.selected, marked: INITIAL.marked, allocation: INITIAL.allocation };
   uri = newUri;
+  // An editor that starts again shows the map of what was kept last.
+  host.keep(uri, state);
   makeScene = scenesOf(map);
   scene = makeScene(state);
   view.forget();

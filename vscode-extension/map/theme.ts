@@ -14,6 +14,7 @@ export interface Theme {
   palette: string[];
   scale: string[];
   other: string;
+  unknown: string;
   /** Whether the reader asked for high contrast: then all rectangles have edges in the colour of the text. */
   isHighContrast: boolean;
   font: string;
@@ -58,6 +59,7 @@ export function readTheme(root: HTMLElement): Theme {
     palette: each("palette", PALETTE_LENGTH),
     scale: each("scale", SCALE_LENGTH),
     other: read("other"),
+    unknown: read("unknown"),
     isHighContrast: style.getPropertyValue("--high-contrast").trim() === "1",
     font: style.fontFamily,
   };
@@ -76,7 +78,7 @@ export function watchTheme(changed: () => void): void {
 }
 
 export function colourText(theme: Theme, colour: Colour): string {
-  if (colour === "other") return theme.other;
+  if (colour === "other" || colour === "unknown") return theme[colour];
   return "palette" in colour ? theme.palette[colour.palette]! : theme.scale[colour.scale]!;
 }
 

@@ -102,6 +102,12 @@ test("a line on few pixels has the least and the greatest of each", () => {
   assert.deepEqual(columnsOf([], [], 0, 10, 100).map(({ last }) => last), [0, 0]);
 });
 
+test("no line goes through words", () => {
+  const label = { words: "peak", width: 40, places: [[10, 50] as [number, number]] };
+  assert.deepEqual(place([label], 100, 100, 15, [52]), [{ words: "peak", x: 10, y: 7.5 }]);
+  assert.deepEqual(place([label], 100, 100, 15, [60]), [{ words: "peak", x: 10, y: 50 }]);
+});
+
 test("words do not lie on each other", () => {
   const below = chance(5);
   for (let round = 0; round < 300; round++) {
