@@ -20,6 +20,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set
 from xla_lens.lsp import visits
 from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.syntax.file_names import MemberKind
 
 _SETS = pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
 
@@ -151,7 +152,30 @@ async def test_a_place_in_a_file_that_is_too_big(reader: Reader, monkeypatch: py
     uri = reader.open(SPLIT)
     found = await reader.run("overview", {"uri": uri})
     assert {one["location"]["uri"] for one in found["spaces"][0]["live"]} == {uri}
-    assert (await reader.run("describe", {"uri": uri, "value": 20}))["location"]["uri"] == uri
+    report = find_set(SPLIT).paths[MemberKind.MEMORY_USAGE_REPORT].as_uri()
+    assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
+
+
+async def test_a_value_is_told_in_the_file_that_is_asked_about(reader: Reader) -> None:
+    await reader.start()
+    paths = find_set(SPLIT).paths
+    reader.open(SPLIT)
+    overview = await reader.run("overview", {"uri": SPLIT.as_uri()})
+    (value,) = [one["value"] for one in overview["spaces"][0]["live"] if one["label"] == "dot"]
+    told = {}
+    for kind, path in paths.items():
+        location = (await reader.run("describe", {"uri": path.as_uri(), "value": value}))["location"]
+        line = location["range"]["start"]["line"]
+        told[kind.value] = path_of(location["uri"]).read_text().split("\n")[line]
+        assert (location["uri"] == path.as_uri()) == (kind is not MemberKind.MEMORY_USAGE_REPORT)
+    assert told == {
+        "values": "<244 dot @0>",
+        "buffer-assignment": " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
+        "live-range": "    dot{}:35-37",
+        "memory-usage-report": "<244 dot @0>",
+        "hlo": told["hlo"],
+    }
+    assert told["hlo"].startswith("  %dot = f32[784,512]{1,0} ")
 
 
 # ---------------------------------------------------------------- modules

@@ -77,6 +77,9 @@ export class Maps implements Follower, vscode.Disposable {
   }
 }
 
+/** What stands somewhere in a dump: rows of the map, or a step. */
+type Described = { value: number } | { allocation: number } | { step: number };
+
 /** The folder with the page's script and style, and the icon of its tab. */
 interface Page {
   page: vscode.Uri;
@@ -92,7 +95,7 @@ class ShownMap implements vscode.Disposable {
     private readonly uri: vscode.Uri,
     { page, icon }: Page,
     private readonly server: Server,
-    sets: Sets,
+    private readonly sets: Sets,
   ) {
     panel.iconPath = icon;
     panel.webview.onDidReceiveMessage((message: FromMap) => void this.answer(message));
@@ -145,28 +148,33 @@ class ShownMap implements vscode.Disposable {
         this.isReady = true;
         return this.load();
       case "describe": {
-        const description = await this.describe({ value: message.value });
+        const description = await this.describe(this.uri, { value: message.value });
         if (description) this.tell({ type: "described", value: message.value, markdown: description.markdown });
         return;
       }
       case "goToValue":
-        return this.goTo(await this.describe({ value: message.value }));
+        return this.goTo({ value: message.value });
       case "goToAllocation":
-        return this.goTo(await this.describe({ allocation: message.allocation }));
+        return this.goTo({ allocation: message.allocation });
       case "goToStep":
-        return this.goTo(await this.describe({ step: message.step }));
+        return this.goTo({ step: message.step });
     }
   }
 
-  private describe(what: { value: number } | { allocation: number } | { step: number }): Promise<Description | undefined> {
-    return this.server.ask<Description>("describe", { uri: this.uri.toString(), ...what }).catch(() => undefined);
+  private describe(uri: vscode.Uri, what: Described): Promise<Description | undefined> {
+    return this.server.ask<Description>("describe", { uri: uri.toString(), ...what }).catch(() => undefined);
   }
 
-  /** Goes there in another column than the map's, where the keyboard stays. */
-  private async goTo(place: Description | undefined): Promise<void> {
+  /** Goes there in another column than the map's, where the keyboard stays; in the file that is to be seen, if it tells of that. */
+  private async goTo(what: Described): Promise<void> {
+    const overview = await this.sets.overview(this.uri);
+    const files = new Set(overview?.files.map(({ uri }) => vscode.Uri.parse(uri).toString()));
+    const seen = vscode.window.visibleTextEditors.map(({ document }) => document.uri).find((uri) => files.has(uri.toString()));
+    const place = await this.describe(seen ?? this.uri, what);
     if (!place) return;
-    const others = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn).filter((column) => column !== this.panel.viewColumn);
-    await goTo(place.location, { viewColumn: others[0] ?? vscode.ViewColumn.Beside, preserveFocus: true });
+    const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
+    const other = columns.find((column) => column !== this.panel.viewColumn);
+    await goTo(place.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
   private tell(message: ToMap): void {

@@ -95,7 +95,7 @@ export interface WhatIsAt {
 
 /**
  * Of `xla-lens.describe` {uri, and one of value, allocation, step}: what the editor's hover tells of that, and where it stands.
- * Values and allocations are told by their rows.
+ * Values and allocations are told by their rows. A value has its place in the file of `uri`, if that tells of it.
  */
 export interface Description {
   markdown: string;

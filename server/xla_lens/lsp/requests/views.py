@@ -24,9 +24,18 @@ from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_mentions import HloInstruction, meaning_of
+from xla_lens.model.hlo_mentions import HloInstruction, definition_place, meaning_of
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
-from xla_lens.model.places import Place, allocation_place, slice_place, step_place, value_place
+from xla_lens.model.places import (
+    Place,
+    allocation_place,
+    live_range_place,
+    slice_place,
+    step_place,
+    used_value_place,
+    value_place,
+)
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
@@ -231,7 +240,9 @@ def _step(dump: DumpSet, name: int) -> int | None:
 
 
 async def describe(arguments: Arguments) -> Json:
-    """What a hover tells of a value, an allocation or a step, and where it stands."""
+    """What a hover tells of a value, an allocation or a step, and where it stands: of a value in the file that is
+    asked about, if it tells of it.
+    """
     given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
     if len(given) != 1:
         raise JsonRpcInvalidParams(message=f"one of {', '.join(_DESCRIBED)} wanted")
@@ -245,7 +256,19 @@ async def describe(arguments: Arguments) -> Json:
     module = await state.module_for(state.path)
     markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
     convert = Converter(state.open, arguments.server.client)
-    return {"markdown": markdown, "location": _location(convert, _shown(analysis.dump, target, place))}
+    asked = _place_in(arguments.path(), analysis.dump, module, target)
+    return {"markdown": markdown, "location": _location(convert, asked or _shown(analysis.dump, target, place))}
+
+
+def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
+    """Where a file tells of a value, None if it does not."""
+    if not isinstance(target, Value):
+        return None
+    places = [find(dump, target.row) for find in (used_value_place, slice_place, live_range_place)]
+    row = module.instruction(dump.names[dump.values.name[target.row]]) if module else NONE
+    if module and row != NONE:
+        places.append(definition_place(module, HloInstruction(row)))
+    return next((place for place in places if place and Path(place.member.label) == path), None)
 
 
 def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
