@@ -34,11 +34,11 @@ _HEADER = re.compile(rb"(?:[\w-]+: [^\r\n]*\r\n)*?Content-Length: (\d+)\r\n(?:[^
 _T = TypeVar("_T")
 
 
-def wait_for(ask: Callable[[], _T], is_right: Callable[[_T], object] = bool) -> _T:
+def wait_for(ask: Callable[[], _T], is_right: Callable[[_T], object] = bool, seconds: float = SECONDS) -> _T:
     """Asks again and again until the answer is right; gives it."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while not is_right(answer := ask()):
-        assert time.monotonic() < end, f"still {answer!r} after {SECONDS} s"
+        assert time.monotonic() < end, f"still {answer!r} after {seconds} s"
         time.sleep(0.03)
     return answer
 

@@ -1,0 +1,41 @@
+"""Shows the extension to a person: `make vscode`, or `python -m editors.vscode.serve [FOLDER]` from `tests`.
+
+Opens a folder of dumps in the `code` that is on the PATH, with the extension installed. Where there is none, serves
+VS Code on loopback, with a new profile, and prints the address for a browser.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+from editors.vscode.server import VSIX, VSCode, some_dumps
+
+
+def main() -> None:
+    """Serves until Ctrl+C."""
+    given = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
+    code = shutil.which("code")
+    if code:
+        folder = given or some_dumps(Path(tempfile.mkdtemp(prefix="xla-lens-")))
+        subprocess.run([code, "--install-extension", VSIX, "--force"], check=True)
+        subprocess.run([code, folder, *sorted(folder.glob("split/*-live-range.txt"))], check=True)
+        return
+    with tempfile.TemporaryDirectory(prefix="xla-lens-") as name:
+        folder = given or some_dumps(Path(name) / "dumps")
+        server = VSCode(Path(name) / "vscode", {"PATH": os.environ["PATH"]})
+        server.install(VSIX)
+        with server.running("--disable-workspace-trust"):
+            print(f"VS Code is at http://{server.address}/?folder={quote(str(folder))} until Ctrl+C", flush=True)
+            try:
+                signal.pause()
+            except KeyboardInterrupt:
+                print()
+
+
+if __name__ == "__main__":
+    main()

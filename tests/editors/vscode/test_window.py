@@ -1,0 +1,103 @@
+"""What a person sees and does in a window of VS Code."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from editors.driving import wait_for
+from editors.vscode.server import SECONDS
+from editors.vscode.window import Map, Window
+
+OpenWindow = Callable[..., AbstractContextManager[Window]]
+
+_PEAK = "    36:ynn_fusion.14.21 MiB live ◀ peak"
+
+
+def _file(workspace: Path, folder: str, end: str) -> Path:
+    (path,) = (workspace / folder).glob(f"*{end}.txt")
+    return path
+
+
+def test_a_dump_is_told_about_where_it_stands(open_window: OpenWindow, workspace: Path) -> None:
+    file = _file(workspace, "split", "-live-range")
+    with open_window(workspace, file) as window:
+        window.wait_for_line("    0:params_0__0_.12.43 MiB live")
+        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
+        assert "XLA Dump" in window.status()
+        wait_for(window.lenses, lambda lenses: lenses[:1] == ["default: peak 4.21 MiB, reserved 4.22 MiB"], SECONDS)
+        # To the peak, from the status bar.
+        window.page.locator(".statusbar-item", has_text="MiB peak of").click()
+        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
+        window.wait_for_line(_PEAK)
+        assert "show what is live at the peak: 4.21 MiB of default" in wait_for(
+            window.lenses, lambda lenses: len(lenses) > 0, SECONDS
+        )
+        told = window.hover()
+        assert "4.21 MiB" in told, told
+        assert "ynn_fusion.1" in told, told
+
+
+def test_problems(open_window: OpenWindow, workspace: Path) -> None:
+    file = _file(workspace, "split", "-live-range")
+    with open_window(workspace, file) as window:
+        window.wait_for_text("MiB live")
+        window.command("Problems: Focus on Problems View")
+        (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
+        assert name.startswith(file.name)
+        assert problem.startswith("This is not the peak: 3.96 MiB of the default memory space are live at step 37")
+        assert related.endswith("The true peak")
+        window.row("Problems", "The true peak").click()
+        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
+
+
+def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        window.command("XLA Lens: Focus on XLA Memory View")
+        # The worst first.
+        modules = window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
+        assert [row[-8:] for row in modules] == ["5.00 MiB", "4.21 MiB", "80.0 KiB"]
+        window.expand("XLA Memory", "jit_train_step")
+        window.has_rows("XLA Memory", "Memory space 0 default", "Allocations30 allocations", "Files5")
+        # To the peak, and below it what is live there, the biggest first.
+        window.expand("XLA Memory", "Memory space 0 default")
+        wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
+        window.has_rows("XLA Memory", "dot1.53 MiB · 36.3 %", "params_0__0_.11.53 MiB · 36.3 %")
+        window.row("XLA Memory", "dot1.53 MiB").click()
+        window.wait_for_line("<244 dot @0>")
+
+
+def test_the_cursor_is_followed_in_the_tree(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        window.command("XLA Lens: Focus on XLA Memory View")
+        window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
+        window.page.locator(".editor-group-container.active .view-lines").click()
+        window.go_to(67, 7)
+        chosen = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
+        wait_for(lambda: window.texts(chosen), lambda rows: any("1.53 MiB" in row for row in rows), SECONDS)
+
+
+def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window)
+        assert (map.tells("map.step"), map.tells("map.liveBytes")) == (36, 4419632)
+        # From the map to the text.
+        map.click("copy.2")
+        window.wait_for_line("<228 copy.2 @0>")
+        assert map.tells("map.label(map.selected)") == "copy.2"
+        # And from the text to the map.
+        window.open(_file(workspace, "split", "-live-range"))
+        window.go_to(67, 7)
+        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
+        window.go_to(20, 9)
+        wait_for(lambda: map.tells("map.step"), lambda step: step == 17, SECONDS)
+
+
+def test_a_dump_under_an_odd_name(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, _file(workspace, "seed", "")) as window:
+        wait_for(window.status, lambda told: "XLA Dump" in told and " 580.0 KiB peak of 580.0 KiB" in told, SECONDS)
+        window.open(workspace / "other" / "notes.txt")
+        wait_for(window.status, lambda told: "Plain Text" in told, SECONDS)

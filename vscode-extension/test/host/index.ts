@@ -1,0 +1,8 @@
+/** All tests that run inside the extension host: what VS Code loads and runs. */
+
+import "./split.test";
+import "./module.test";
+import "./single.test";
+import "./seed.test";
+
+export { runTests as run } from "./suite";

@@ -1,0 +1,108 @@
+/** Every language feature on a dump in one file, of jaxlib 0.4.38, with its HLO module. */
+
+import assert from "node:assert/strict";
+import type * as vscode from "vscode";
+
+import * as ask from "./ask";
+import { at, open, type Place } from "./places";
+import { eventually, test } from "./suite";
+
+const document = (): Promise<vscode.TextDocument> => open("single", "-buffer-assignment.txt");
+const place = async (): Promise<Place> => at(await document(), "    Arg_1.2.0{}:0-6", "Arg");
+
+test("one file: hover", async () => {
+  assert.deepEqual((await ask.hover(await place())).slice(0, 4), [
+    "`Arg_1.2.0` (value 8) · **1.00 MiB**",
+    "",
+    "- shape `f32[256,1024]{1,0}`",
+    "- size 1.00 MiB (1,048,576 bytes)",
+  ]);
+});
+
+test("one file: definition, declaration, type definition, implementation", async () => {
+  const from = await place();
+  assert.deepEqual(await ask.jump("Definition", from), ["buffer-assignment.txt:24: <8 Arg_1.2.0 @0>"]);
+  assert.deepEqual(await ask.jump("Declaration", from), ["buffer-assignment.txt:6: <8 Arg_1.2.0 @0>"]);
+  assert.deepEqual(await ask.jump("TypeDefinition", from), [
+    "buffer-assignment.txt:5: allocation 1: size 1048576, parameter 1, shape |f32[256,1024",
+  ]);
+  assert.deepEqual(await ask.jump("Implementation", from), [".txt:15: Arg_1.2.0"]);
+});
+
+test("one file: references and highlights", async () => {
+  const from = await place();
+  const lines = [6, 24, 26, 28, 35, 42, 47, 64, 71, 79];
+  const line = (found: string): number => Number(/(\d+): /.exec(found)?.[1]);
+  assert.deepEqual((await ask.jump("Reference", from)).map(line), lines);
+  assert.deepEqual((await ask.highlights(from)).map(line).sort((a, b) => a - b), lines);
+});
+
+test("one file: outline and folding", async () => {
+  const outline = await ask.outline(await document());
+  assert.deepEqual(outline.slice(0, 3), ["1: BufferAssignment", "  2: allocation 0", "    3: custom-call.1.0{0}"]);
+  const folds = await ask.folds(await document());
+  assert.deepEqual(folds.slice(0, 6), ["1-13", "2-4", "5-6", "7-8", "9-10", "11-13"]);
+});
+
+test("one file: symbols of the workspace", async () => {
+  const find = (): Promise<string[]> => ask.workspaceSymbols("loop_maximum");
+  assert.deepEqual(await eventually(find, (found) => found.length > 0), ["buffer-assignment.txt:4: loop_maximum_fusion"]);
+});
+
+test("one file: selection", async () => {
+  const selected = await ask.selections(await place());
+  const expected = ["Arg_1.2.0", "Arg_1.2.0{}", "Arg_1.2.0{}:0-6", "    Arg_1.2.0{}:0-6"];
+  assert.deepEqual(expected.filter((text) => selected.includes(text)), expected, selected.join("\n"));
+});
+
+test("one file: semantic tokens", async () => {
+  assert.deepEqual(await ask.tokens(await place()), ["Arg_1.2.0{} variable liveAtPeak", "0 number", "6 number"]);
+});
+
+test("one file: inlay hints", async () => {
+  const hints = await ask.hints(await document());
+  assert.deepEqual([hints[0], hints[10], hints.at(-1)], [
+    "3: live 3-5",
+    "66: 5.00 MiB live ◀ peak",
+    "77: true peak of default: 5.00 MiB at step 3 (here 3.50 MiB)",
+  ]);
+});
+
+test("one file: code lenses", async () => {
+  const lenses = await ask.lenses(await document());
+  assert.deepEqual(lenses.slice(0, 4), [
+    "1: default: peak 5.00 MiB, reserved 5.00 MiB (xla-lens.showSummary)",
+    "2: 2 values (xla-lens.showBiography)",
+    "11: 100.0 % used at once, 2 values (xla-lens.showBiography)",
+    "18: 1 use in 1 instruction (xla-lens.showReferences)",
+  ]);
+});
+
+test("one file: links", async () => {
+  assert.deepEqual((await ask.links(await document())).slice(0, 2), [
+    "15: Total bytes used -> memory-usage-report.txt",
+    '35: /home/user/programs/programs.py" source_line=41 -> programs.py',
+  ]);
+});
+
+test("one file: code actions", async () => {
+  assert.deepEqual(await ask.actions(await place()), [
+    "Go to the true peak of default: 5.00 MiB at step 3",
+    "Show who holds which bytes of allocation 1 when",
+    "Show the report as Markdown",
+  ]);
+});
+
+test("one file: call hierarchy", async () => {
+  assert.deepEqual(await ask.calls(await place()), {
+    item: ["buffer-assignment.txt:24: Arg_1.2.0"],
+    incoming: [],
+    outgoing: ["buffer-assignment.txt:30: custom-call.1.0"],
+  });
+});
+
+test("one file: problems", async () => {
+  const { uri } = await document();
+  const found = await eventually(() => ask.problems(uri), (problems) => problems.length > 0);
+  assert.deepEqual(found.map((problem) => problem.slice(0, 34)), ["77: Information peak-understated: "]);
+});
