@@ -133,12 +133,13 @@ function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void
   list.replaceChildren(...rows);
 }
 
-/** Marks the row of the value that is selected, and shows it unless it is in view. */
+/** Marks the row of the value that is selected, and shows it unless it is in view, or that would move the pictures away. */
 function mark(list: HTMLElement, value: number): void {
   const before = list.querySelector("[aria-current]");
   const now = list.querySelector(`[data-value="${value}"]`);
   if (before === now) return;
   before?.removeAttribute("aria-current");
   now?.setAttribute("aria-current", "true");
-  now?.scrollIntoView({ block: "nearest" });
+  const side = list.closest("aside");
+  if (side && getComputedStyle(side).overflowY === "auto") now?.scrollIntoView({ block: "nearest" });
 }
