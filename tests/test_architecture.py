@@ -107,6 +107,15 @@ def test_all_packages_are_in_the_wheel() -> None:
     assert set(project["tool"]["setuptools"]["packages"]) == packages | {"tree_sitter_xla_dump"}
 
 
+def test_what_is_no_code_is_in_the_wheel() -> None:
+    """Explanations, and the script and the style of the memory map."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    patterns = [(_PACKAGE.parent / name.replace(".", "/"), glob) for name, globs in told.items() for glob in globs]
+    found = {path for folder, pattern in patterns if folder.is_dir() for path in folder.glob(pattern)}
+    code = {".py", ".pyc", ".pyi", ".typed"}
+    assert found == {path for path in _PACKAGE.rglob("*.*") if path.is_file() and path.suffix not in code}
+
+
 def test_each_dependency_is_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ROOT / "server" / "ARCHITECTURE.md").read_text()

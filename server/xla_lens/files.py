@@ -102,6 +102,13 @@ def explanation_path(code: Code) -> Path:
     return Path(__file__).parent / "render" / "explanations" / f"{code}.md"
 
 
+def page_sources() -> tuple[str, str]:
+    """The script and the style of the page of the memory map."""
+    folder = Path(__file__).parent / "render" / "memory_map"
+    script, style = ((folder / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    return script, style
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFile:
     """A parsed file, and its stamp; None for an opened document."""

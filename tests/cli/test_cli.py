@@ -321,3 +321,21 @@ def test_the_server_is_not_imported_for_other_commands() -> None:
     """It takes longer to import than they take to run."""
     script = f"import sys, xla_lens.cli.main as m; m.main(['check', {str(SEED)!r}]); assert 'pygls' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_a_page_of_one_dump(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "report", SPLIT, "--output-format", "html")
+    assert (status, err) == (0, "")
+    assert out.startswith("<!DOCTYPE html>\n")
+    assert out.endswith("</html>\n")
+    assert "<title>jit_train_step: memory map</title>" in out
+    assert run(capsys, "report", SPLIT.parent, "--output-format", "html")[1] == out
+
+
+def test_a_page_shows_one_dump_only(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "report", DUMPS, "--output-format", "html")
+    assert (status, out) == (2, "")
+    first = next(iter(find_sets(DUMPS)[0].paths.values()))
+    assert err == (
+        f"xla-lens: {DUMPS}: {len(find_sets(DUMPS))} dumps, and a page shows one: choose one of them, such as {first}\n"
+    )

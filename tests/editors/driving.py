@@ -46,7 +46,7 @@ def wait_for(ask: Callable[[], _T], is_right: Callable[[_T], object] = bool, sec
 def readme_blocks(editor: str) -> list[tuple[str, str]]:
     """What README.md tells to paste for an editor: the language and the text of each block."""
     text = (ROOT / "README.md").read_text()
-    section = re.search(rf"^### {re.escape(editor)}\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^#### {re.escape(editor)}\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
     assert section, f"README.md has no section on {editor}"
     return re.findall(r"^```(\w+)\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL)
 

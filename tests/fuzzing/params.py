@@ -148,6 +148,7 @@ class Maker:
                 "position",
                 "step",
                 "allocation",
+                "value",
                 "code",
                 "format",
                 "top",

@@ -21,14 +21,34 @@ from lsprotocol import types as lsp
 converters.get_converter()
 
 JSONRPC = "2.0"
+DID_LOAD = "xla-lens/didLoad"
 
 
 class Violation(AssertionError):
     """A message is not as it has to be. Says where in it, and why."""
 
 
+@attrs.frozen
+class DidLoadParams:
+    """The parameters of the notification of the server's own."""
+
+    uris: Sequence[str]
+    loaded: bool
+
+
+@attrs.frozen
+class DidLoadNotification:
+    """The notification of the server's own."""
+
+    params: DidLoadParams
+    method: Literal["xla-lens/didLoad"]
+    jsonrpc: str
+
+
 def is_request(method: str) -> bool:
     """Whether a method is one that has an answer. A method that there is not counts as a request."""
+    if method == DID_LOAD:
+        return False
     found = lsp.METHOD_TO_TYPES.get(method)
     return found is None or "id" in attrs.fields_dict(found[0])
 
@@ -36,6 +56,9 @@ def is_request(method: str) -> bool:
 def check_call(message: Mapping[str, Any], sender: str) -> None:
     """A request or a notification of "client" or "server". Raises `Violation`."""
     method = message.get("method")
+    if method == DID_LOAD and sender == "server":
+        _check(message, DidLoadNotification, method)
+        return
     if not isinstance(method, str) or method not in lsp.METHOD_TO_TYPES:
         raise Violation(f"there is no method {method!r}")
     if lsp.message_direction(method) not in ("both", {"client": "clientToServer", "server": "serverToClient"}[sender]):

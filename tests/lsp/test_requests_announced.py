@@ -17,6 +17,7 @@ from lsp import test_requests_positions as positions
 from lsp import test_requests_settings as settings
 from lsp import test_requests_structure as structure
 from lsp import test_requests_suggestions as suggestions
+from lsp import test_requests_views as views
 from lsp import test_requests_workspace as workspace
 from lsp.reading import Reader
 from lsp.wire import PULLING
@@ -63,6 +64,11 @@ _COMMANDS: Mapping[str, Callable[..., Any]] = {
     Command.SHOW_REPORT: pages.test_where_the_memory_goes_and_who_holds_which_bytes,
     Command.SHOW_REFERENCES: commands.test_references_are_shown,
     Command.GO_TO: suggestions.test_each_lens_leads_somewhere,
+    Command.MEMORY_MAP: views.test_the_map_is_that_of_the_command_line,
+    Command.OVERVIEW: views.test_where_the_memory_goes,
+    Command.MODULES: views.test_modules_worst_first,
+    Command.WHAT_IS_AT: views.test_what_is_at_a_place,
+    Command.DESCRIBE: views.test_a_description_is_the_hover,
 }
 
 _SETTING_TESTS: Mapping[str, Callable[..., Any]] = {

@@ -23,7 +23,7 @@ async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys:
     capsys.readouterr()
     for path in (SEED, SPLIT, TPU):
         uri = reader.open(path)
-        for form in ("markdown", "text"):
+        for form in ("markdown", "text", "html"):
             _, out, _ = run(capsys, "report", path, "--output-format", form)
             assert await reader.run("report", {"uri": uri, "format": form}) == out
         _, out, _ = run(capsys, "report", path, "--output-format", "json")
@@ -107,7 +107,7 @@ _NO_DUMP = " is neither open nor a dump"
         ("report", [{"uri": "file:///a%00b"}], f"file:///a%00b{_NO_DUMP}"),
         ("report", [{"uri": ""}], _NO_DUMP),
         ("report", [{"uri": "https://example.org/x"}], f"https://example.org/x{_NO_DUMP}"),
-        ("report", [{"uri": "{uri}", "format": "html"}], "format: markdown, text or json"),
+        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: markdown, text, json or html"),
         ("report", [{"uri": "{uri}", "format": 5}], "format: str wanted, not int"),
         ("report", [{"uri": "{uri}", "top": "3"}], "top: int wanted, not str"),
         ("report", [{"uri": "{uri}", "top": True}], "top: int wanted, not bool"),

@@ -44,6 +44,7 @@ RICH: Mapping[str, Any] = {
         "typeDefinition": _LINKS,
     },
     "window": {"workDoneProgress": True, "showDocument": {"support": True}},
+    "experimental": {"xlaLens": {"didLoad": True}},
     "workspace": {
         "codeLens": _REFRESH,
         "configuration": True,
@@ -74,6 +75,7 @@ _NEEDED = {
     "workspace/inlayHint/refresh": ["workspace.inlayHint.refreshSupport"],
     "workspace/semanticTokens/refresh": ["workspace.semanticTokens.refreshSupport"],
     "workspace/textDocumentContent/refresh": ["workspace.textDocumentContent"],
+    "xla-lens/didLoad": ["experimental.xlaLens.didLoad"],
 }
 """What an editor must have said that it can before it is asked."""
 

@@ -2,7 +2,7 @@
 
 import type { FromMap, WhatIsAt } from "../src/protocol";
 import { nextChange, NONE } from "./model";
-import { panned, type Range, revealing, unlessWhole, zoomed } from "./range";
+import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
 import { INITIAL, type State } from "./state";
 
@@ -86,11 +86,12 @@ export function actionsOn(
       post({ type: "goToStep", step: scene().step });
     },
     goToAllocation(allocation) {
+      if (allocation === NONE) return;
       change({ marked: allocation });
       post({ type: "goToAllocation", allocation });
     },
-    showSteps: (steps) => change(stepsInView(steps)),
-    showBytes: (bytes) => change(bytesInView(bytes)),
+    showSteps: (steps) => change(stepsInView(framed(steps, scene().allSteps, LEAST_STEPS))),
+    showBytes: (bytes) => change(bytesInView(framed(bytes, scene().allBytes, LEAST_BYTES))),
     zoomSteps(factor, at) {
       const { steps, step, allSteps } = scene();
       const middle = step >= steps[0] && step <= steps[1] ? step : (steps[0] + steps[1]) / 2;

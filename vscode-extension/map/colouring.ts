@@ -13,8 +13,8 @@ export interface Category {
   colour: Colour;
 }
 
-/** The number of a colour in the theme's palette of so many, or in its scale; or that of what is not told apart. */
-export type Colour = { palette: number } | { scale: number } | "other";
+/** The number of a colour in the theme's palette, or in its scale; or that of what is not told apart, or not known. */
+export type Colour = { palette: number } | { scale: number } | "other" | "unknown";
 
 export interface Colouring {
   categories: Category[];
@@ -52,11 +52,11 @@ export function colour(model: Model, layout: Layout, by: ColouredBy): Colouring 
 }
 
 /**
- * The part of the program that an op_name tells: without the outermost `jit(...)` and the primitive at its end, and with
- * a star for each number, so that the layers of a model are one.
+ * The part of the program that an op_name tells: without the outermost `jit(...)` and the primitive at its end, and
+ * with a star for each number, so that the layers of a model are one. Of several op_names the first counts.
  */
 export function scopeOf(opName: string): string {
-  const parts = opName.replace(/\d+/g, "*").split("/");
+  const parts = opName.replace(/;.*/, "").replace(/\d+/g, "*").split("/");
   if (parts.length > 1 && /^p?jit\(/.test(parts[0]!)) parts.shift();
   if (parts.length > 1) parts.pop();
   return parts.join("/");
@@ -72,7 +72,7 @@ function byPadding(model: Model): Colouring {
     name,
     colour: { scale: SCALE_LENGTH - 1 - place },
   }));
-  return { categories: [...categories, { name: "unknown", colour: "other" }], of };
+  return { categories: [...categories, { name: "unknown", colour: "unknown" }], of };
 }
 
 /** By the names of values: first those that are `known`, then those that cover most of the picture. */
@@ -91,7 +91,7 @@ function byName(model: Model, layout: Layout, nameOf: (value: number) => string,
   const others = names.length > told.length ? `${names.length - told.length} others` : "";
   const number = new Map(told.map((name, place) => [name, place]));
   if (others) categories.push({ name: others, colour: "other" });
-  const unknown = categories.push({ name: "unknown", colour: "other" }) - 1;
+  const unknown = categories.push({ name: "unknown", colour: "unknown" }) - 1;
   const of = Uint8Array.from(model.size, (_, value) => {
     const name = nameOf(value);
     return number.get(name) ?? (name === "" ? unknown : Math.min(told.length, unknown));

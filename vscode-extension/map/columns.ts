@@ -1,4 +1,4 @@
-/** A line of many steps on few pixels: of each pixel its least, its greatest and its last, so that it looks as all would. */
+/** A line of many steps on few pixels: of each its least, its greatest and its last, so that it looks as all would. */
 
 import { bisectRight } from "d3-array";
 

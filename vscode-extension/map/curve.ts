@@ -1,40 +1,44 @@
 /** The upper picture: the live bytes of a memory space over the schedule, the reserve, and both peaks. */
 
-import { columnsOf } from "./columns";
+import { type Column, columnsOf } from "./columns";
 import { type Label, place } from "./labels";
 import { grouped, human } from "./numbers";
-import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import { liveBytesAt } from "./model";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
 const MOST_RESERVED = 2;
+/** Room for words above what is highest. */
+const HEADROOM = 1.12;
 
-/** Whether the picture reaches up to the reserve: unless told otherwise, if that is not far above what is ever live. */
+/**
+ * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that
+ * is not far above what is ever live.
+ */
 export function reachesReserve({ state, space }: Scene): boolean {
   const isNear = space.reservedBytes <= MOST_RESERVED * space.peakLiveBytes;
   return state.upTo ? state.upTo === "reserved" : isNear || space.peakLiveBytes === 0;
 }
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
-  fit(plot);
   const { space, steps } = scene;
-  const most = reachesReserve(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : space.peakLiveBytes;
+  const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
+  const mostInView = columns.reduce((most, { greatest }) => Math.max(most, greatest), 0);
+  const most = reachesReserve(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
   const x = stepScale(plot, steps);
-  const y = byteScale(plot, [0, Math.max(1, most) * 1.12]);
+  const y = byteScale(plot, [0, Math.max(1, most) * HEADROOM]);
   drawAxes(plot, x, y);
-  drawArea(plot, scene, theme, y);
+  drawArea(plot, columns, theme, y);
   drawMarks(plot, scene, theme, x, y);
 }
 
-function drawArea(plot: Plot, { space, steps }: Scene, theme: Theme, y: Scale): void {
+function drawArea(plot: Plot, columns: Column[], theme: Theme, y: Scale): void {
   const { context, width, height, ratio } = plot;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = theme.background;
   context.fillRect(0, 0, width, height);
-  if (!space.curveStep.length) return;
-  const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(width));
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
   for (const [number, { x, least, greatest, last }] of columns.entries()) {
@@ -61,7 +65,8 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
   const isIn = (step: number) => step >= scene.steps[0] && step <= scene.steps[1];
   const labels: (Label & { name: string })[] = [];
-  plot.context.font = `11px ${theme.font}`;
+  // The widest that a label has.
+  plot.context.font = `600 11px ${theme.font}`;
   const label = (name: string, words: string, at: number, bytes: number) => {
     const length = plot.context.measureText(words).width;
     const [px, py] = [x(at), y(bytes)];
@@ -82,13 +87,15 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     line("reserve", 0, reserve, width, reserve);
     gutter(plot, Math.max(6, reserve), reserved);
   } else gutter(plot, 6, `↑ ${reserved}`);
+  const printed = model.map.printedPeak;
+  const isBoth = printed?.step === space.peakStep && printed.bytes === null;
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
-    const words = `true peak ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    const name = isBoth ? "true and printed peak" : "true peak";
+    const words = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
     label("peak", words, space.peakStep, space.peakLiveBytes);
   }
-  const printed = model.map.printedPeak;
-  if (printed && isIn(printed.step)) {
+  if (printed && !isBoth && isIn(printed.step)) {
     const bytes = liveBytesAt(space, printed.step);
     line("printed", x(printed.step), y(bytes), x(printed.step), height);
     const told = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
@@ -100,7 +107,7 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
   }
   if (isIn(step)) line("cursor", x(step), 0, x(step), height);
-  for (const placed of place(labels, width, height, LINE_HEIGHT)) {
+  for (const placed of place(labels, width, height, LINE_HEIGHT, [reserve])) {
     const name = labels.find(({ words }) => words === placed.words)!.name;
     marks
       .append("text")

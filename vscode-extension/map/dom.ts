@@ -22,7 +22,7 @@ export function button(words: string, label: string, hook: string, press: () => 
   return element;
 }
 
-/** A list to choose from; `fill` sets what it offers. */
+/** A list to choose from; `fill` sets what it offers, unless that is the very same. */
 export function choice(
   label: string,
   hook: string,
@@ -30,13 +30,13 @@ export function choice(
 ): { element: HTMLLabelElement; fill(options: [value: string, words: string][], chosen: string): void } {
   const select = make("select", { "data-control": hook });
   select.addEventListener("change", () => choose(select.value));
-  let told = "";
+  let told: unknown;
   return {
     element: make("label", {}, make("span", {}, label), select),
     fill(options, chosen) {
-      const tells = JSON.stringify(options);
-      if (tells !== told) select.replaceChildren(...options.map(([value, words]) => make("option", { value }, words)));
-      told = tells;
+      const entries = () => options.map(([value, words]) => make("option", { value }, words));
+      if (options !== told) select.replaceChildren(...entries());
+      told = options;
       if (select.value !== chosen) select.value = chosen;
     },
   };

@@ -10,12 +10,13 @@ export type Fact = [name: string, words: string];
 export function factsOf(scene: Scene, value: number): Fact[] {
   const { model, space } = scene;
   const allocation = model.allocation[value]!;
+  const isAtPeak = isLive(model, value, space.peakStep);
   const facts: Fact[] = [
     ["size", model.size[value]! >= 0 ? exact(model.size[value]!) : ""],
     ["shape", valueText(model, "shape", value)],
     ["padding", paddingWords(model, value)],
     ["live", liveWords(model, value)],
-    ["at the peak", isLive(model, value, space.peakStep) ? percent(model.size[value]!, space.peakLiveBytes) : "not live"],
+    ["at the peak", isAtPeak ? percent(model.size[value]!, space.peakLiveBytes) : "not live"],
     ["allocation", allocation >= 0 ? allocationWords(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
     ["op_name", valueText(model, "opName", value)],
@@ -59,4 +60,9 @@ export function stepFacts({ model, space, live, step: cursor }: Scene, step: num
 export function allocationWords(model: Model, allocation: number): [name: string, about: string] {
   const { index, kind, sizeBytes } = model.map.allocations;
   return [`${index[allocation]} ${text(model, kind[allocation])}`, human(sizeBytes[allocation] ?? 0)];
+}
+
+/** A source without the folders of its file. */
+export function withoutFolders(source: string): string {
+  return source.replace(/^[^:]*\/(?=[^/:]+:)/, "");
 }

@@ -1,6 +1,7 @@
-/** The keys of the page. They are meant wherever the focus is, but for fields that take letters or arrows themselves. */
+/** The keys of the page, wherever the focus is, but for fields and tables that take letters or arrows themselves. */
 
 import type { Actions } from "./actions";
+import { NONE } from "./model";
 import type { Scene } from "./scene";
 
 export const KEYS: [keys: string, what: string][] = [
@@ -10,6 +11,7 @@ export const KEYS: [keys: string, what: string][] = [
   ["P", "to the true peak"],
   ["↑ ↓", "through the list of what is live"],
   ["Enter", "in the lower picture: to the value in the editor; in the upper: to the step"],
+  ["A", "to the allocation of the value that is selected"],
   ["+ −", "zoom the steps; with Alt the bytes"],
   ["0", "show all"],
   ["/", "search; Enter and Shift+Enter: to the next match, to the last"],
@@ -76,6 +78,9 @@ function actionOf(
     case "p":
     case "P":
       return () => actions.moveToPeak();
+    case "a":
+    case "A":
+      return () => actions.goToAllocation(scene.model.allocation[scene.state.selected] ?? NONE);
     case "ArrowUp":
       return () => actions.moveInList(-1);
     case "ArrowDown":
@@ -92,7 +97,7 @@ function actionOf(
     case "?":
       return () => others.help();
     case "Escape":
-      return () => actions.select(-1);
+      return () => actions.change({ selected: NONE, marked: NONE });
     case "Enter":
       return onEnter(scene, actions, target);
   }

@@ -1,4 +1,4 @@
-/** Where allocations and values lie in the lower picture: offsets for one allocation, else one stacked above another. */
+/** Where allocations and values lie in the lower picture: one allocation by its offsets, or all, one above another. */
 
 import { type Model, NONE } from "./model";
 
@@ -20,11 +20,13 @@ export interface Layout {
 }
 
 /**
- * One rectangle a value, those that cover the most first. Step s is as wide as s - 1/2 to s + 1/2. What has no live
- * range is as wide as all steps.
+ * One rectangle a value, in the order of birth: where two meet the later lies above, as its bytes are its own (see
+ * `live.ts`). Step s is as wide as s - 1/2 to s + 1/2. What has no live range is as wide as all steps.
  */
 export interface Boxes {
   value: Int32Array;
+  /** The places of all boxes, those that cover the least first. */
+  bySize: Int32Array;
   left: Float64Array;
   right: Float64Array;
   low: Float64Array;
@@ -41,9 +43,8 @@ export function layOut(model: Model, color: number, allocation: number): Layout 
   }
   const left = (value: number) => (model.isPlaced[value] ? model.start[value]! : 0) - 0.5;
   const right = (value: number) => (model.isPlaced[value] ? model.end[value]! : model.stepCount - 1) + 0.5;
-  const area = (value: number) => model.size[value]! * (right(value) - left(value));
-  const areas = new Map(values.map((value) => [value, area(value)]));
-  values.sort((a, b) => areas.get(b)! - areas.get(a)! || a - b);
+  values.sort((a, b) => left(a) - left(b) || a - b);
+  const areas = Float64Array.from(values, (value) => model.size[value]! * (right(value) - left(value)));
   const low = (value: number) => base.get(model.allocation[value]!)! + model.offset[value]!;
   const boxOf = new Int32Array(model.count).fill(NONE);
   values.forEach((value, place) => (boxOf[value] = place));
@@ -52,6 +53,7 @@ export function layOut(model: Model, color: number, allocation: number): Layout 
     height: bands.at(-1)?.high ?? 0,
     boxes: {
       value: Int32Array.from(values),
+      bySize: Int32Array.from(values.keys()).sort((a, b) => areas[a]! - areas[b]! || b - a),
       left: Float64Array.from(values, left),
       right: Float64Array.from(values, right),
       low: Float64Array.from(values, low),

@@ -1,8 +1,11 @@
 /** What the colours mean, and how many live bytes each has; a click hides what has one, or shows it again. */
 
 import type { Actions } from "./actions";
+import type { Colouring } from "./colouring";
 import { make, write } from "./dom";
-import { sums } from "./live";
+import { withoutFolders } from "./facts";
+import { kept } from "./kept";
+import { type LiveSet, sums } from "./live";
 import { human } from "./numbers";
 import type { Scene } from "./scene";
 import { colourText, type Theme } from "./theme";
@@ -13,8 +16,12 @@ export interface Legend {
 }
 
 export function createLegend(actions: Actions, scene: () => Scene): Legend {
-  const element = make("ul", { class: "legend", "aria-label": "Colours; press to hide or show", "data-list": "legend" });
+  const label = "Colours; press to hide or show";
+  const element = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
   let drawn: { colouring: unknown; theme: unknown } | undefined;
+  const ownedBy = kept((live: LiveSet, { of }: Colouring) => {
+    return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
+  });
   element.addEventListener("click", (event) => {
     const name = (event.target as HTMLElement).closest<HTMLElement>("[data-category]")?.dataset.category;
     if (name === undefined) return;
@@ -40,7 +47,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
           }),
         );
       }
-      const owned = new Map(sums(live, (value) => colouring.of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
+      const owned = ownedBy(live, colouring);
       element.querySelectorAll("button").forEach((entry, category) => {
         entry.setAttribute("aria-pressed", String(!state.hidden.includes(entry.dataset.category!)));
         write(entry.querySelector(".size")!, owned.has(category) ? human(owned.get(category)!) : "");
@@ -51,9 +58,10 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
 
 const MOST_CHARACTERS = 44;
 
-/** The end of a name, which tells most of an op_name or a path; the whole is in its title. */
-function ending(name: string): string {
-  if (name.length <= MOST_CHARACTERS) return name;
+/** The end of an op_name, which tells most of it, or a source without its folders; the whole is in its title. */
+function ending(whole: string): string {
+  const name = withoutFolders(whole);
+  if (name.length <= MOST_CHARACTERS || !name.includes("/")) return name;
   const cut = name.slice(-MOST_CHARACTERS);
   const slash = cut.indexOf("/");
   return `…${slash >= 0 && slash < cut.length / 2 ? cut.slice(slash) : cut}`;

@@ -6,8 +6,8 @@ import { make, write } from "./dom";
 import { connect } from "./host";
 import { scenesOf, type Scene } from "./scene";
 import { INITIAL, type State } from "./state";
-import { testHandle } from "./test_handle";
-import { readTheme, type Theme, watchTheme } from "./theme";
+import { testHandle } from "./testHandle";
+import { applyTheme, readTheme, type Theme, watchTheme } from "./theme";
 import { createView } from "./view";
 
 const root = document.getElementById("app")!;
@@ -24,11 +24,11 @@ let isWaiting = false;
 const message = make("p", { class: "message", role: "status" }, "Reading the memory map …");
 root.append(message);
 
+applyTheme();
 const host = connect(receive);
 const actions = actionsOn(() => scene!, change, host.post);
-const view = createView(() => scene!, actions, host);
+const view = createView(() => scene!, actions, host, draw);
 
-new ResizeObserver(drawSoon).observe(root);
 watchTheme(() => {
   theme = null;
   drawSoon();
@@ -54,6 +54,8 @@ function show(newUri: string, map: MemoryMap): void {
   if (!makeScene || uri !== newUri) state = host.kept(newUri);
   else state = { ...state, selected: INITIAL.selected, marked: INITIAL.marked, allocation: INITIAL.allocation };
   uri = newUri;
+  // An editor that starts again shows the map of what was kept last.
+  host.keep(uri, state);
   makeScene = scenesOf(map);
   scene = makeScene(state);
   view.forget();
@@ -79,13 +81,15 @@ function change(changed: Partial<State>): void {
 function drawSoon(): void {
   if (isWaiting || !scene) return;
   isWaiting = true;
-  requestAnimationFrame(() => {
-    isWaiting = false;
-    if (!scene) return;
-    const before = performance.now();
-    theme ??= readTheme(root);
-    view.draw(scene, theme);
-    frameMilliseconds.push(performance.now() - before);
-    if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
-  });
+  requestAnimationFrame(draw);
+}
+
+function draw(): void {
+  isWaiting = false;
+  if (!scene) return;
+  const before = performance.now();
+  theme ??= readTheme(root);
+  view.draw(scene, theme);
+  frameMilliseconds.push(performance.now() - before);
+  if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
 }

@@ -6,6 +6,7 @@ import { make } from "./dom";
 
 const parser = new MarkdownIt({ html: false, linkify: false }).disable(["image"]);
 const LEFT_OUT = new Set(["a"]);
+const BLOCKS = new Set(["fence", "code_block"]);
 
 export function elementsOf(markdown: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
@@ -21,7 +22,7 @@ function append(root: Node, tokens: Token[]): void {
     else if (token.nesting < 0) open.pop();
     else if (token.type === "inline") append(open.at(-1)!, token.children ?? []);
     else if (token.type === "code_inline") leaf(make("code", {}, token.content));
-    else if (token.type === "fence" || token.type === "code_block") leaf(make("pre", {}, make("code", {}, token.content)));
+    else if (BLOCKS.has(token.type)) leaf(make("pre", {}, make("code", {}, token.content)));
     else if (token.type === "softbreak") leaf(" ");
     else if (token.tag) leaf(document.createElement(token.tag));
     else leaf(token.content);

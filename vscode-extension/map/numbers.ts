@@ -1,6 +1,9 @@
 /** Numbers as people read them, worded and rounded as in reports and hovers (`server/xla_lens/render/numbers.py`). */
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const GROUPED = new Intl.NumberFormat("en-US");
+/** In a unit; finer steps are told in the next smaller one. */
+const LEAST_STEP = 0.005;
 
 /** A size in a unit that fits: `1.42 TiB`. */
 export function human(sizeBytes: number): string {
@@ -27,7 +30,7 @@ export function counted(number: number, noun: string): string {
 
 /** A whole number: `2,170`. */
 export function grouped(number: number): string {
-  return number.toLocaleString("en-US");
+  return GROUPED.format(number);
 }
 
 /**
@@ -48,36 +51,26 @@ export function parseSize(text: string): number | null {
 export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; words: string }[] {
   const wanted = (high - low) / Math.max(1, count);
   if (!(wanted > 0)) return [];
-  const step = roundStep(Math.max(1, wanted));
-  let power = 0;
-  while (power < UNITS.length && high >= 1024 ** (power + 1) && decimals(step / 1024 ** (power + 1)) <= 3) power++;
-  const digits = decimals(step / 1024 ** power);
+  let power = Math.max(0, Math.min(UNITS.length, Math.floor(Math.log(high) / Math.log(1024))));
+  while (power > 0 && wanted / 1024 ** power < LEAST_STEP) power--;
+  const unit = 1024 ** power;
+  const step = roundUp(power ? wanted / unit : Math.max(1, wanted));
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const ticks = [];
-  for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) {
-    const number = (tick / 1024 ** power).toLocaleString("en-US", {
-      minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
-    });
-    ticks.push({ sizeBytes: tick, words: tick === 0 ? "0" : `${number} ${power ? UNITS[power - 1] : "B"}` });
+  for (let number = Math.ceil(low / unit / step - 1e-9); number * step * unit <= high; number++) {
+    const words = format.format(number * step);
+    ticks.push({ sizeBytes: number * step * unit, words: number ? `${words} ${power ? UNITS[power - 1] : "B"}` : "0" });
   }
   return ticks;
 }
 
-/** The least of 1, 2, 5, 10 ... 500 (and in bytes, 1000) of a unit that is not less than what is wanted. */
-function roundStep(wanted: number): number {
-  const power = Math.floor(Math.log(wanted) / Math.log(1024));
-  const unit = 1024 ** power;
-  for (const scale of [1, 10, 100]) {
-    for (const round of [1, 2, 5]) if (round * scale * unit >= wanted) return round * scale * unit;
-  }
-  return 1024 * unit;
-}
-
-/** How many decimals a number takes, at most 4. */
-function decimals(number: number): number {
-  let digits = 0;
-  while (digits < 4 && Math.abs(number * 10 ** digits - Math.round(number * 10 ** digits)) > 1e-9) digits++;
-  return digits;
+/** The least of 1, 2 and 5 times a power of ten that is not less than what is wanted. */
+function roundUp(wanted: number): number {
+  const power = Math.floor(Math.log10(wanted));
+  const parts = wanted / 10 ** power;
+  const round = [1, 2, 5, 10].find((round) => round >= parts - 1e-9)!;
+  return power < 0 ? round / 10 ** -power : round * 10 ** power;
 }
 
 /** As Python rounds: halves, which only eighths (two decimals) and quarters (one) can be, to the even digit. */

@@ -2,6 +2,7 @@
 
 import type { Actions } from "./actions";
 import { make, write } from "./dom";
+import { withoutFolders } from "./facts";
 import { sums } from "./live";
 import { instructionAt, NONE, text, valueText } from "./model";
 import { counted, grouped, human, percent } from "./numbers";
@@ -14,8 +15,8 @@ export interface Panel {
   draw(scene: Scene, theme: Theme): void;
 }
 
-const ROWS_AT_ONCE = 100;
-const MOST_SOURCES = 12;
+const ROWS_AT_ONCE = 50;
+const MOST_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {
   const title = make("h2", {});
@@ -81,28 +82,30 @@ export function createPanel(actions: Actions): Panel {
 
 function emptyWords({ live, model, emphasis }: Scene, shown: number): string {
   if (!live.values.length) {
-    return model.isPlaced.includes(1) ? "Nothing is live here." : "The dump has no live ranges, so nothing is known to be live.";
+    return model.isPlaced.includes(1) ? "Nothing is live here." : "No value with bytes has a live range.";
   }
-  const hidden = live.values.length - shown;
-  if (!hidden) return "";
-  const isFiltered = live.values.some((value) => emphasis[value] === HIDDEN);
-  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${isFiltered ? "filter leaves" : "search leaves"} out the rest.`;
+  if (shown === live.values.length) return "";
+  const cause = live.values.some((value) => emphasis[value] === HIDDEN) ? "filter" : "search";
+  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${cause} leaves out the rest.`;
 }
 
 function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: number): HTMLElement {
   const swatch = make("span", { class: "swatch" });
   swatch.style.backgroundColor = colourText(theme, colouring.categories[colouring.of[value]!]!.colour);
   const size = model.size[value]!;
-  const about = ["shape", "opName", "source"] as const;
-  const told = about.map((column) => valueText(model, column, value)).filter((words) => words !== "");
+  const [label, shape, opName, source] = (["label", "shape", "opName", "source"] as const).map((column) =>
+    valueText(model, column, value),
+  ) as [string, string, string, string];
+  const about = [opName, withoutFolders(source)].filter((words) => words !== "");
   const row = make(
     "button",
-    { type: "button", "data-value": value, title: told.join("\n") },
+    { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
     swatch,
-    make("span", { class: "label" }, valueText(model, "label", value)),
+    make("span", { class: "label" }, label),
     make("span", { class: "size" }, human(size)),
+    make("span", { class: "about shape" }, shape),
     make("span", { class: "share" }, percent(size, liveBytes)),
-    ...told.map((words) => make("span", { class: "about" }, words)),
+    ...about.map((words) => make("span", { class: "about" }, words)),
   );
   return make("li", {}, row);
 }
@@ -115,26 +118,28 @@ function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void
     return make(
       "li",
       { "data-bytes": bytes, title: words },
-      make("span", { class: "label" }, words),
+      make("span", { class: "label" }, withoutFolders(words)),
+      make("span", { class: "track" }, bar),
       make("span", { class: "size" }, human(bytes)),
       make("span", { class: "share" }, percent(bytes, liveBytes)),
-      bar,
     );
   };
   const rows = bySource.slice(0, MOST_SOURCES).map(({ key, ownedBytes }) => {
     return row(text(model, key) || "no source known", ownedBytes);
   });
   const rest = bySource.slice(MOST_SOURCES);
-  if (rest.length) rows.push(row(counted(rest.length, "other source"), rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0)));
+  const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
+  if (rest.length) rows.push(row(counted(rest.length, "other source"), restBytes));
   list.replaceChildren(...rows);
 }
 
-/** Marks the row of the value that is selected, and shows it unless it is in view. */
+/** Marks the row of the value that is selected, and shows it unless it is in view, or that would move the pictures away. */
 function mark(list: HTMLElement, value: number): void {
   const before = list.querySelector("[aria-current]");
   const now = list.querySelector(`[data-value="${value}"]`);
   if (before === now) return;
   before?.removeAttribute("aria-current");
   now?.setAttribute("aria-current", "true");
-  now?.scrollIntoView({ block: "nearest" });
+  const side = list.closest("aside");
+  if (side && getComputedStyle(side).overflowY === "auto") now?.scrollIntoView({ block: "nearest" });
 }

@@ -1,6 +1,6 @@
 /**
- * The frame of a picture: a canvas for what is many, and above it an SVG for axes, lines and words. Both pictures have the
- * same margins, so that their steps stand below each other.
+ * The frame of a picture: a canvas for what is many, and above it an SVG for axes, lines and words. Both pictures have
+ * the same margins, so that their steps stand below each other.
  */
 
 import { axisBottom, axisLeft } from "d3-axis";
@@ -40,19 +40,27 @@ export function createPlot(hook: string, words: string, role: string): Plot {
     context: canvas.getContext("2d", { alpha: false })!,
     svg,
     marks: inner.select<SVGGElement>(".marks"),
-    width: 0,
-    height: 0,
+    width: 20,
+    height: 20,
     ratio: 1,
   };
 }
 
-/** Makes the picture as large as its place. */
-export function fit(plot: Plot): void {
+/** Makes the picture as large as its place, now and whenever that changes. */
+export function keepFitting(plot: Plot, changed: () => void): void {
+  new ResizeObserver(() => {
+    // Without a place, as while a table is shown instead, it stays as it was.
+    if (plot.element.clientWidth && fit(plot)) changed();
+  }).observe(plot.element);
+}
+
+/** Whether it has another size now. To ask the browser for sizes at each frame would cost a layout each. */
+function fit(plot: Plot): boolean {
   const { clientWidth, clientHeight } = plot.element;
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = devicePixelRatio || 1;
   const width = Math.max(20, clientWidth - MARGIN.left - MARGIN.right);
   const height = Math.max(20, clientHeight - MARGIN.top - MARGIN.bottom);
-  if (width === plot.width && height === plot.height && ratio === plot.ratio) return;
+  if (width === plot.width && height === plot.height && ratio === plot.ratio) return false;
   Object.assign(plot, { width, height, ratio });
   plot.canvas.width = Math.round(width * ratio);
   plot.canvas.height = Math.round(height * ratio);
@@ -63,6 +71,7 @@ export function fit(plot: Plot): void {
     height: `${height}px`,
   });
   plot.svg.attr("width", clientWidth).attr("height", clientHeight);
+  return true;
 }
 
 export function stepScale(plot: Plot, steps: Range): Scale {
@@ -80,6 +89,8 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
     .select<SVGGElement>(".x")
     .attr("transform", `translate(0,${plot.height})`)
     .call(axisBottom<number>(x as never).tickValues(steps).tickSize(4).tickFormat(grouped).offset(0));
+  const title = inner.selectAll(".x-title").data([0]).join("text").attr("class", "x-title gutter");
+  title.attr("x", plot.width + 30).attr("y", plot.height + 14).text("steps");
   const [bottom, top] = y.domain() as Range;
   const ticks = sizeTicks(bottom, top, Math.max(2, plot.height / 44));
   const words = new Map(ticks.map((tick) => [tick.sizeBytes, tick.words]));

@@ -9,11 +9,18 @@ export function zoomed(range: Range, at: number, factor: number, whole: Range, l
   return within([at - share * length, at + (1 - share) * length], whole);
 }
 
+/** What of a range is in the whole; more, if it is less than the least. */
+export function framed(range: Range, whole: Range, least: number): Range {
+  const [low, high] = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
+  const missing = Math.max(0, least - (high - low)) / 2;
+  return within([low - missing, high + missing], whole);
+}
+
 export function panned(range: Range, by: number, whole: Range): Range {
   return within([range[0] + by, range[1] + by], whole);
 }
 
-/** The same if it shows all from `low` to `high`; else one that does, as little farther on and as little wider as possible. */
+/** The same if it shows all from `low` to `high`; else the nearest of the same length that does, with some margin. */
 export function revealing(range: Range, low: number, high: number, whole: Range): Range {
   if (low >= range[0] && high <= range[1]) return range;
   const length = range[1] - range[0];
@@ -21,7 +28,8 @@ export function revealing(range: Range, low: number, high: number, whole: Range)
   if (high - low > length) {
     // What is wider than the view and partly in it can be seen as well as before.
     if (low < range[1] && high > range[0]) return range;
-    return within(low >= range[1] ? [low - 0.1 * length, low + 0.9 * length] : [high - 0.9 * length, high + 0.1 * length], whole);
+    const start = low >= range[1] ? low - 0.1 * length : high - 0.9 * length;
+    return within([start, start + length], whole);
   }
   return low < range[0]
     ? within([low - margin, low - margin + length], whole)

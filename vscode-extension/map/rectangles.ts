@@ -1,13 +1,15 @@
 /** The lower picture: values as rectangles, offset by live range. */
 
+import type { Colouring } from "./colouring";
 import { allocationWords } from "./facts";
+import { kept } from "./kept";
 import type { Layout } from "./layout";
 import { NONE, valueText } from "./model";
 import { human } from "./numbers";
-import { byteScale, drawAxes, fit, type Plot, type Scale, stepScale } from "./plot";
-import { paint, type Raster, rasterise } from "./raster";
+import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
+import { FAINT, paint, type Raster, rasterise } from "./raster";
 import type { Scene } from "./scene";
-import { colourText, isLight, mixed, pixel, rgb, type Theme } from "./theme";
+import { colourText, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
 
 /** What is drawn, and so what is under the pointer. */
 export interface Drawn {
@@ -19,11 +21,14 @@ export interface Drawn {
 const LINE_HEIGHT = 14;
 const LEAST_NAMED_WIDTH = 40;
 const LEAST_BAND = 3;
-const FAINT_SHARE = 0.78;
+const FAINT_SHARE = 0.82;
 const EDGE_SHARE = 0.4;
+/** How far the colours of values of one category are from it, so that neighbours can be told apart. */
+const SHADES = [0, 0.07, 0.14, 0.21];
+/** A number that scatters rows over all shades (Knuth). */
+const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
-  fit(plot);
   const { context, canvas } = plot;
   const [x, y] = [stepScale(plot, scene.steps), byteScale(plot, scene.bytes)];
   drawAxes(plot, x, y);
@@ -31,7 +36,7 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const [bottom, top] = scene.bytes;
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
   const raster = rasterise(scene.layout.boxes, frame, scene.emphasis);
-  const { fills, edges } = coloursOf(scene, theme);
+  const { fills, edges } = coloursOf(scene.layout, scene.colouring, scene.emphasis, shadingOf(scene, theme), theme);
   const pixels = paint(raster, fills, edges, pixel(rgb(theme.background)));
   const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -41,6 +46,14 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   drawNames(plot, scene, theme, drawn);
   drawMarks(plot, scene, drawn);
   return drawn;
+}
+
+/** How values of one category are told apart: by shade, not at all, or as matches of the search by their edge. */
+type Shading = "shades" | "plain" | "matches";
+
+function shadingOf({ search, state }: Scene, theme: Theme): Shading {
+  if (search.isOn) return "matches";
+  return theme.isHighContrast || state.colouredBy === "padding" ? "plain" : "shades";
 }
 
 /** The value under a point of the picture, NONE if there is none. */
@@ -78,25 +91,27 @@ export function boundsOf(
 }
 
 /** For each box its colour and that of its edge. */
-function coloursOf(scene: Scene, theme: Theme): { fills: Uint32Array; edges: Uint32Array } {
-  const background = rgb(theme.background);
-  const text = rgb(theme.foreground);
-  const shades = scene.colouring.categories.map((category) => {
-    const full = rgb(colourText(theme, category.colour));
-    const edge = theme.isHighContrast ? text : mixed(full, background, EDGE_SHARE);
-    const pale = mixed(full, background, FAINT_SHARE);
-    return [
-      [pixel(pale), pixel(mixed(edge, background, FAINT_SHARE / 2))],
-      [pixel(full), pixel(edge)],
-    ] as const;
-  });
-  const { value } = scene.layout.boxes;
-  const shade = (value: number) => shades[scene.colouring.of[value]!]![scene.emphasis[value] === 1 ? 0 : 1];
-  return {
-    fills: Uint32Array.from(value, (value) => shade(value)[0]),
-    edges: Uint32Array.from(value, (value) => shade(value)[1]),
-  };
-}
+const coloursOf = kept((layout: Layout, colouring: Colouring, emphasis: Uint8Array, by: Shading, theme: Theme) => {
+  const [background, match, ink] = [theme.background, theme.match, theme.foreground].map(rgb) as [Rgb, Rgb, Rgb];
+  const shades = colouring.categories.flatMap((category) =>
+    SHADES.flatMap((share) => {
+      const full = mixed(rgb(colourText(theme, category.colour)), background, by === "shades" ? share : 0);
+      const edge = theme.isHighContrast ? ink : mixed(full, background, EDGE_SHARE);
+      const pale = [mixed(full, background, FAINT_SHARE), mixed(edge, background, FAINT_SHARE / 2)] as const;
+      return [...pale, full, by === "matches" ? match : edge].map(pixel);
+    }),
+  );
+  const { value } = layout.boxes;
+  const [fills, edges] = [new Uint32Array(value.length), new Uint32Array(value.length)];
+  for (let box = 0; box < value.length; box++) {
+    const row = value[box]!;
+    const shade = colouring.of[row]! * SHADES.length + (Math.imul(row, SCATTER) >>> 30);
+    const place = 4 * shade + (emphasis[row] === FAINT ? 0 : 2);
+    fills[box] = shades[place]!;
+    edges[box] = shades[place + 1]!;
+  }
+  return { fills, edges };
+});
 
 /** Names in those rectangles that have room for them. */
 function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Drawn): void {
@@ -110,19 +125,28 @@ function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Dra
   for (let box = 0; box < boxes.value.length; box++) {
     if (!raster.isEdged[box]) continue;
     const left = Math.max(0, x(boxes.left[box]!));
-    const room = Math.min(width, x(boxes.right[box]!)) - left;
+    const right = Math.min(width, x(boxes.right[box]!));
     const top = Math.max(0, y(boxes.high[box]!));
     const rows = Math.min(height, y(boxes.low[box]!)) - top;
-    if (room < LEAST_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
+    if (right - left < LEAST_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
     const value = boxes.value[box]!;
-    context.fillStyle = scene.emphasis[value] === 1 ? theme.muted : inks[scene.colouring.of[value]!]!;
-    const label = shortened(context, valueText(scene.model, "label", value), room - 8);
+    context.fillStyle = scene.emphasis[value] === FAINT ? theme.muted : inks[scene.colouring.of[value]!]!;
+    const write = (words: string, middle: number) => {
+      const room = roomFor(raster, box, left * plot.ratio, right * plot.ratio, middle * plot.ratio) / plot.ratio;
+      context.fillText(shortened(context, words, room - 8), left + 4, middle);
+    };
     const middle = rows < 2 * LINE_HEIGHT ? top + rows / 2 : top + LINE_HEIGHT / 2 + 3;
-    context.fillText(label, left + 4, middle);
-    if (rows >= 2.4 * LINE_HEIGHT) {
-      context.fillText(shortened(context, human(scene.model.size[value]!), room - 8), left + 4, middle + LINE_HEIGHT);
-    }
+    write(valueText(scene.model, "label", value), middle);
+    if (rows >= 2.4 * LINE_HEIGHT) write(human(scene.model.size[value]!), middle + LINE_HEIGHT);
   }
+}
+
+/** How many pixels of a row, from the left edge of a box, are its own and not another's that lies above it. */
+function roomFor(raster: Raster, box: number, left: number, right: number, row: number): number {
+  const [first, start] = [Math.ceil(left) + 1, Math.floor(row) * raster.width];
+  let pixel = first;
+  while (pixel < right && raster.boxes[start + pixel] === box) pixel++;
+  return pixel - first;
 }
 
 /** The edges and the names of allocations, what is selected, and the cursor. */
@@ -141,6 +165,8 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   };
   let free = height + LINE_HEIGHT;
   for (const { allocation, low, high } of scene.layout.bands) {
+    // Those above are smaller still.
+    if (y(low) - y(high) < LEAST_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
     if (bottom - top < LEAST_BAND) continue;
     if (y(high) > 0) line("band", 0, y(high), width, y(high));
@@ -168,6 +194,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
 function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
   if (context.measureText(words).width <= room) return words;
   let length = words.length;
-  while (length > 0 && context.measureText(`${words.slice(0, length)}…`).width > room) length = Math.floor(length * 0.85);
+  const isTooLong = () => context.measureText(`${words.slice(0, length)}…`).width > room;
+  while (length > 0 && isTooLong()) length = Math.floor(length * 0.85);
   return length > 2 ? `${words.slice(0, length)}…` : "";
 }

@@ -2,6 +2,7 @@
 
 import type { MapSpace, MemoryMap } from "../src/protocol";
 import { type Colouring, colour } from "./colouring";
+import { kept } from "./kept";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
@@ -89,20 +90,8 @@ function emphasise(
   found: Search,
 ): Uint8Array {
   const isHidden = colouring.categories.map(({ name }) => hidden.includes(name));
-  const isFaint = found.isOn && !found.problem.startsWith("No ");
   return Uint8Array.from(model.size, (size, value) => {
     if (size < leastBytes || isHidden[colouring.of[value]!]) return HIDDEN;
-    return (isFaint && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
+    return (found.isOn && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
   });
-}
-
-/** A function that remembers its last answer. */
-function kept<Arguments extends unknown[], Result>(
-  make: (...told: Arguments) => Result,
-): (...told: Arguments) => Result {
-  let last: { told: Arguments; result: Result } | undefined;
-  return (...told) => {
-    if (!last || told.some((argument, place) => argument !== last!.told[place])) last = { told, result: make(...told) };
-    return last.result;
-  };
 }

@@ -1,13 +1,13 @@
 /**
  * Searches the names, op_names and sources of values: for a text, or for a regular expression between slashes. Nothing
- * can stop a regular expression, so those that may take forever on one name are turned down, and all together have a
- * fifth of a second.
+ * can stop a regular expression, so those that may take forever on one name are turned down, it sees no more than the
+ * first 200 characters, and all names together have a fifth of a second.
  */
 
 import { type Model, NONE } from "./model";
 
 export interface Search {
-  /** Whether anything is searched for. */
+  /** Whether anything is searched for, and understood. */
   isOn: boolean;
   /** For each value whether it matches. */
   isMatch: Uint8Array;
@@ -19,7 +19,7 @@ export interface Search {
 
 const COLUMNS = ["label", "opName", "source"] as const;
 const MOST_MILLISECONDS = 200;
-const MOST_CHARACTERS = 300;
+const MOST_CHARACTERS = 200;
 const MOST_REPEATS = 3;
 
 export function search(model: Model, query: string): Search {
@@ -27,7 +27,7 @@ export function search(model: Model, query: string): Search {
   const result: Search = { isOn: query.trim() !== "", isMatch, matches: [], problem: "" };
   if (!result.isOn) return result;
   const matcher = matcherOf(query);
-  if (typeof matcher === "string") return { ...result, problem: matcher };
+  if (typeof matcher === "string") return { ...result, isOn: false, problem: matcher };
   const until = performance.now() + MOST_MILLISECONDS;
   const known = new Map<number, boolean>([[NONE, false]]);
   for (const column of COLUMNS) {
@@ -40,7 +40,7 @@ export function search(model: Model, query: string): Search {
           result.problem = "The search took too long and is not complete";
           return finished(model, result);
         }
-        isFound = matcher((model.map.strings[number] ?? "").slice(0, MOST_CHARACTERS));
+        isFound = matcher(model.map.strings[number] ?? "");
         known.set(number, isFound);
       }
       if (isFound) isMatch[value] = 1;
@@ -66,7 +66,7 @@ function matcherOf(query: string): ((text: string) => boolean) | string {
   if (danger) return danger;
   try {
     const regex = new RegExp(pattern[1]!, `u${pattern[2]}`);
-    return (text) => regex.test(text);
+    return (text) => regex.test(text.slice(0, MOST_CHARACTERS));
   } catch (error) {
     const words = error instanceof Error ? error.message.replace(/^.*: /, "") : String(error);
     return `No regular expression: ${words}`;

@@ -72,7 +72,8 @@ export function createTable(hook: string, caption: string, press: (row: number) 
         head.querySelectorAll("button")[column]?.focus();
       });
       const direction = isBy ? (order!.direction > 0 ? "ascending" : "descending") : "none";
-      return make("th", { scope: "col", "aria-sort": direction }, press);
+      const isNumber = given.length > 0 && typeof columns[column]!.value(given[0]!) === "number";
+      return make("th", { scope: "col", "aria-sort": direction, class: isNumber ? "number" : "" }, press);
     });
     head.replaceChildren(...cells);
   }

@@ -1,4 +1,4 @@
-/** The colours of the page, as its style sheet has them for the theme in use. */
+/** The colours of the page, as its style sheets have them for the theme in use. */
 
 import { type Colour, PALETTE_LENGTH, SCALE_LENGTH } from "./colouring";
 
@@ -14,15 +14,33 @@ export interface Theme {
   palette: string[];
   scale: string[];
   other: string;
+  unknown: string;
   /** Whether the reader asked for high contrast: then all rectangles have edges in the colour of the text. */
   isHighContrast: boolean;
   font: string;
 }
 
-type Rgb = [number, number, number];
+/** The parts of a colour, each up to 255. */
+export type Rgb = [number, number, number];
 
+/** Says on the root which colours are meant: those of the editor's theme, or else what the system prefers. */
+export function applyTheme(): void {
+  const classes = document.body.classList;
+  const isEditor = [...classes].some((name) => name.startsWith("vscode-"));
+  const isLight = classes.contains("vscode-high-contrast-light");
+  const prefers = (query: string) => !isEditor && matchMedia(query).matches;
+  const isContrast = isLight || classes.contains("vscode-high-contrast");
+  const isDark = classes.contains("vscode-dark") || (isContrast && !isLight);
+  const { dataset } = document.documentElement;
+  dataset.theme = isDark || prefers("(prefers-color-scheme: dark)") ? "dark" : "light";
+  dataset.contrast = isContrast || prefers("(prefers-contrast: more)") ? "more" : "normal";
+}
+
+/** Reads the colours that are meant now. */
 export function readTheme(root: HTMLElement): Theme {
+  applyTheme();
   const probe = root.appendChild(document.createElement("span"));
+  probe.className = "probe";
   const style = getComputedStyle(probe);
   const read = (name: string) => {
     probe.style.color = `var(--${name})`;
@@ -41,6 +59,7 @@ export function readTheme(root: HTMLElement): Theme {
     palette: each("palette", PALETTE_LENGTH),
     scale: each("scale", SCALE_LENGTH),
     other: read("other"),
+    unknown: read("unknown"),
     isHighContrast: style.getPropertyValue("--high-contrast").trim() === "1",
     font: style.fontFamily,
   };
@@ -59,7 +78,7 @@ export function watchTheme(changed: () => void): void {
 }
 
 export function colourText(theme: Theme, colour: Colour): string {
-  if (colour === "other") return theme.other;
+  if (colour === "other" || colour === "unknown") return theme[colour];
   return "palette" in colour ? theme.palette[colour.palette]! : theme.scale[colour.scale]!;
 }
 

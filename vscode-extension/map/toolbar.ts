@@ -2,16 +2,16 @@
 
 import type { Actions } from "./actions";
 import type { ColouredBy } from "./colouring";
-import { reachesReserve } from "./curve";
 import { button, choice, field, make, write } from "./dom";
 import { allocationWords } from "./facts";
-import { NONE, spaceName } from "./model";
+import { kept } from "./kept";
+import { type Model, NONE, spaceName } from "./model";
 import { counted, grouped, human } from "./numbers";
 import type { Scene } from "./scene";
 
 export interface Toolbar {
   element: HTMLElement;
-  search: HTMLInputElement;
+  startSearch(): void;
   draw(scene: Scene): void;
 }
 
@@ -25,7 +25,7 @@ const MOST_ALLOCATIONS = 200;
 const ZOOM = 1.5;
 
 export function createToolbar(actions: Actions, help: () => void): Toolbar {
-  const offer = createOffer();
+  const [offeredSpaces, offeredAllocations] = [kept(spacesOf), kept(allocationsOf)];
   const name = make("h1", {});
   const space = choice("Memory space", "space", (chosen) =>
     actions.change({ color: Number(chosen), allocation: NONE, bytes: null, upTo: null, step: NONE }),
@@ -40,8 +40,6 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   const least = field("Least size", "least", "1 MiB", (least) => actions.change({ least }));
   const count = make("output", { class: "count", "data-matches": "" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
-  const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
-  reserve.addEventListener("change", () => actions.change({ upTo: reserve.checked ? "reserved" : "live" }));
   search.input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
@@ -55,7 +53,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     button("‹", "Previous match (Shift+Enter)", "previous-match", () => actions.moveToMatch(-1)),
     button("›", "Next match (Enter)", "next-match", () => actions.moveToMatch(1)),
   );
-  const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom" });
+  const zoom = make("span", { class: "buttons", role: "group", "aria-label": "Zoom", "data-group": "zoom" });
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
@@ -73,7 +71,6 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     matchButtons,
     count,
     least.element,
-    make("label", { class: "check" }, reserve, make("span", {}, "Up to the reserve")),
     zoom,
     peak,
     button("?", "Keys and gestures (?)", "help", help),
@@ -82,22 +79,18 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 
   return {
     element,
-    search: search.input,
+    startSearch() {
+      search.input.focus();
+      search.input.select();
+    },
     draw(scene) {
       const { state, model, search: found } = scene;
       write(name, model.map.module || "Memory map");
-      space.fill(
-        model.map.spaces.map((space) => [
-          String(space.color),
-          `${spaceName(space)}: ${human(space.peakLiveBytes)} of ${human(space.reservedBytes)}`,
-        ]),
-        String(scene.space.color),
-      );
-      allocation.fill(offer(scene), String(state.allocation));
+      space.fill(offeredSpaces(model), String(scene.space.color));
+      allocation.fill(offeredAllocations(model, scene.space.color, state.allocation), String(state.allocation));
       colours.fill(COLOURED_BY, state.colouredBy);
       if (search.input.value !== state.search) search.input.value = state.search;
       if (least.input.value !== state.least) least.input.value = state.least;
-      reserve.checked = reachesReserve(scene);
       const problems = [found.problem, scene.leastProblem].filter((words) => words !== "");
       write(problem, problems.join(". "));
       problem.hidden = problems.length === 0;
@@ -112,19 +105,19 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   };
 }
 
-/** What remembers the list of the allocations to choose from: the biggest of the space, and the one that is shown. */
-function createOffer(): (scene: Scene) => [string, string][] {
-  let known: { model: unknown; color: number; options: [string, string][] } | undefined;
-  return ({ model, space, state }) => {
-    const option = (row: number): [string, string] => [String(row), allocationWords(model, row).join(": ")];
-    if (known?.model !== model || known.color !== space.color) {
-      const { color, sizeBytes } = model.map.allocations;
-      const rows = sizeBytes.map((_, row) => row).filter((row) => color[row] === space.color);
-      rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
-      const whole: [string, string] = [String(NONE), `all ${grouped(rows.length)} of the space`];
-      known = { model, color: space.color, options: [whole, ...rows.slice(0, MOST_ALLOCATIONS).map(option)] };
-    }
-    const isOffered = known.options.some(([row]) => row === String(state.allocation));
-    return isOffered ? known.options : [...known.options, option(state.allocation)];
-  };
+function spacesOf(model: Model): [string, string][] {
+  return model.map.spaces.map((space) => [
+    String(space.color),
+    `${spaceName(space)}: ${human(space.peakLiveBytes)} of ${human(space.reservedBytes)}`,
+  ]);
+}
+
+/** The biggest allocations of a space, and the one that is shown. */
+function allocationsOf(model: Model, spaceColor: number, shown: number): [string, string][] {
+  const { color, sizeBytes } = model.map.allocations;
+  const rows = sizeBytes.map((_, row) => row).filter((row) => color[row] === spaceColor);
+  rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
+  const whole: [string, string] = [String(NONE), `all ${grouped(rows.length)} of the space`];
+  const offered = rows.filter((row, place) => place < MOST_ALLOCATIONS || row === shown);
+  return [whole, ...offered.map((row): [string, string] => [String(row), allocationWords(model, row).join(": ")])];
 }

@@ -71,6 +71,9 @@ export function createTooltip(describe: (value: number) => void): Tooltip {
       known.set(value, markdown);
       if (value === shown && !element.hidden) fill(value, markdown);
     },
-    forget: () => known.clear(),
+    forget() {
+      known.clear();
+      this.hide();
+    },
   };
 }

@@ -1,7 +1,7 @@
 /** The parts of the page, and how they are laid out and drawn. */
 
 import type { Actions } from "./actions";
-import { drawCurve } from "./curve";
+import { drawCurve, reachesReserve } from "./curve";
 import { button, make, write } from "./dom";
 import { allocationWords, factsOf, stepFacts } from "./facts";
 import { listen } from "./gestures";
@@ -13,7 +13,7 @@ import { instructionAt, NONE, valueText } from "./model";
 import { counted, grouped, human } from "./numbers";
 import { createOverview } from "./overview";
 import { createPanel } from "./panel";
-import { createPlot, type Plot, stepScale } from "./plot";
+import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
 import { countAt, drawRectangles, type Drawn, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createCurveTable, createValueTable, type SceneTable } from "./tables";
@@ -33,7 +33,7 @@ export interface View {
   forget(): void;
 }
 
-export function createView(scene: () => Scene, actions: Actions, host: Host): View {
+export function createView(scene: () => Scene, actions: Actions, host: Host, redraw: () => void): View {
   let drawn: Drawn | null = null;
   const help = createHelp();
   const openHelp = () => help.showModal();
@@ -51,6 +51,9 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
   const valueSection = section("Values", "values", values, createValueTable(actions), () =>
     actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
   );
+  const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
+  reserve.addEventListener("change", () => actions.change({ upTo: reserve.checked ? "reserved" : "live" }));
+  curveSection.title.after(make("label", {}, reserve, "Up to the reserve"));
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -89,7 +92,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
         const value = valueAt(values, scene().layout, drawn, point);
         if (value !== NONE) {
           const others = countAt(scene(), drawn, point) - 1;
-          const more = others > 0 ? `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart` : "";
+          const inPixel = `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart`;
+          const more = others > 0 ? inPixel : "";
           const title = valueText(scene().model, "label", value);
           return tooltip.show(event, title, factsOf(scene(), value), more, host.isEditor ? value : NONE);
         }
@@ -101,7 +105,9 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
     },
     { hasBytes: true },
   );
-  listenToKeys(scene, actions, { search: () => toolbar.search.select(), help: openHelp });
+  // At once: a canvas of another size is empty.
+  for (const plot of [curve, values]) keepFitting(plot, redraw);
+  listenToKeys(scene, actions, { search: toolbar.startSearch, help: openHelp });
 
   const pictures = make("div", { class: "pictures" }, curveSection.element, valueSection.element, overview.element);
   const element = make(
@@ -121,14 +127,17 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
     drawn: () => drawn,
     draw(scene, theme) {
       toolbar.draw(scene);
+      reserve.checked = reachesReserve(scene);
       write(note, noteWords(scene));
       note.hidden = note.textContent === "";
-      overview.draw(scene, theme);
       legend.draw(scene, theme);
-      if (curveSection.show(scene.state.curveAs, scene)) drawCurve(curve, scene, theme);
-      drawn = valueSection.show(scene.state.valuesAs, scene) ? drawRectangles(values, scene, theme) : null;
       panel.draw(scene, theme);
       speak(scene, curve.canvas, status);
+      const isCurve = curveSection.show(scene.state.curveAs, scene);
+      const isValues = valueSection.show(scene.state.valuesAs, scene);
+      overview.draw(scene, theme, curve.width);
+      if (isCurve) drawCurve(curve, scene, theme);
+      drawn = isValues ? drawRectangles(values, scene, theme) : null;
     },
     described: tooltip.described,
     forget: () => tooltip.forget(),
@@ -138,10 +147,12 @@ export function createView(scene: () => Scene, actions: Actions, host: Host): Vi
 /** A picture under a title, and the table that tells the same. */
 function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
   const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
-  const head = make("div", { class: "head" }, make("h2", {}, title), toggled);
+  const heading = make("h2", {}, title);
+  const head = make("div", { class: "head" }, heading, toggled);
   const element = make("section", { class: hook, "aria-label": title }, head, plot.element, table.element);
   return {
     element,
+    title: heading,
     /** Whether the picture is to be drawn. */
     show(as: "picture" | "table", scene: Scene): boolean {
       toggled.setAttribute("aria-pressed", String(as === "table"));
@@ -163,7 +174,7 @@ function noteWords({ model, layout, space }: Scene): string {
   if (!layout.bands.length) return "No allocation of this memory space has any bytes.";
   if (!layout.boxes.value.length) return "No values are in these allocations.";
   if (!model.isPlaced.includes(1)) {
-    return "The dump has no live ranges: each value is drawn over all steps, and nothing is known to be live.";
+    return "No value with bytes has a live range: each is drawn over all steps, and nothing is known to be live.";
   }
   return space.peakStep < 0 ? "No value of this memory space has a live range: each is drawn over all steps." : "";
 }

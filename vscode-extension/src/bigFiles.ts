@@ -1,10 +1,9 @@
 /** Files that are too big for the editor to hand to extensions: what is there for them all the same. */
 
-import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import { BIGGEST_BYTES, dumpOf } from "./documents";
-import { human } from "./numbers";
+import { human } from "../map/numbers";
 import type { SetFile } from "./protocol";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";
@@ -29,7 +28,7 @@ export function watchBigFiles(sets: Sets): vscode.Disposable {
     const peak = worst && worst.peakStep >= 0 ? `, its true peak is ${human(worst.peakLiveBytes)}` : "";
     const [sibling, map] = [small ? `Open the ${small.kind} file` : "", "Show Memory Map"];
     const choice = await vscode.window.showInformationMessage(
-      `${basename(uri.path)} has ${human(size)}, and VS Code gives extensions no text of more than ${human(BIGGEST_BYTES)}: no hovers in it. The dump is read from disk${peak}; tree, map and reports work.`,
+      `VS Code gives extensions no text of files over ${human(BIGGEST_BYTES)}, and this one has ${human(size)}: no hovers in it. The dump is read from disk${peak}; tree, map and reports work.`,
       ...[sibling, map].filter(Boolean),
     );
     if (choice === map) await vscode.commands.executeCommand(`${SECTION}.showMemoryMap`);

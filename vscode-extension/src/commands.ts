@@ -6,7 +6,7 @@ import type { Location } from "vscode-languageserver-types";
 
 import { dumpOf } from "./documents";
 import type { Maps } from "./maps";
-import { human } from "./numbers";
+import { human } from "../map/numbers";
 import { goTo } from "./places";
 import type { Overview } from "./protocol";
 import { SECTION, type Server } from "./server";
@@ -38,15 +38,18 @@ const ABOUT_A_SET: Readonly<Record<string, Command>> = {
     await goToPlace(worst?.peakLocation, "This dump has no schedule with live ranges, and so no peak.");
   },
 
-  async showLiveSetHere({ server }, uri) {
+  async showLiveSetHere({ server, sets }, uri) {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.toString() === uri.toString()) {
       const { line, character } = editor.selection.active;
-      await server.ask("showLiveSet", { uri: uri.toString(), position: { line, character } });
-      return;
+      const at = { uri: uri.toString(), position: { line, character } };
+      const isShown = await server.ask("showLiveSet", at).then(() => true, () => false);
+      if (isShown) return;
     }
+    // The cursor is on nothing that has a step, or in a file that is too big for extensions.
     const step = await vscode.window.showInputBox({
-      prompt: "The step of the schedule",
+      prompt: "The step of the schedule to show what is live at",
+      value: `${Math.max(0, worstSpace(await known(sets, uri))?.peakStep ?? 0)}`,
       validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "A number from 0"),
     });
     if (step) await server.ask("showLiveSet", { uri: uri.toString(), step: Number(step) });

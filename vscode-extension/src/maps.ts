@@ -2,7 +2,6 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import type { Location } from "vscode-languageserver-types";
 
 import type { Follower } from "./cursor";
 import { goTo } from "./places";
@@ -29,7 +28,8 @@ export class Maps implements Follower, vscode.Disposable {
       icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
     };
     this.subscriptions = [
-      sets.onDidChange(() => this.maps.forEach((map) => void map.load())),
+      server.onDidStart(() => this.maps.forEach((map) => void map.load())),
+      server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
       vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
           if (state?.uri) this.add(panel, vscode.Uri.parse(state.uri));
@@ -77,6 +77,9 @@ export class Maps implements Follower, vscode.Disposable {
   }
 }
 
+/** What stands somewhere in a dump: rows of the map, or a step. */
+type Described = { value: number } | { allocation: number } | { step: number };
+
 /** The folder with the page's script and style, and the icon of its tab. */
 interface Page {
   page: vscode.Uri;
@@ -85,6 +88,7 @@ interface Page {
 
 class ShownMap implements vscode.Disposable {
   private isReady = false;
+  private isLoading = false;
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
@@ -118,9 +122,10 @@ class ShownMap implements vscode.Disposable {
     this.panel.dispose();
   }
 
-  /** Draws the set as it is now. */
+  /** Draws the set as it is now. What is being asked for already waits for the set to be loaded. */
   async load(): Promise<void> {
-    if (!this.isReady) return;
+    if (!this.isReady || this.isLoading) return;
+    this.isLoading = true;
     const uri = this.uri.toString();
     try {
       const map = await this.server.ask<MemoryMap>("memoryMap", { uri });
@@ -132,6 +137,8 @@ class ShownMap implements vscode.Disposable {
       this.tell({ type: "map", uri, map });
     } catch (error) {
       this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+    } finally {
+      this.isLoading = false;
     }
   }
 
@@ -141,30 +148,33 @@ class ShownMap implements vscode.Disposable {
         this.isReady = true;
         return this.load();
       case "describe": {
-        const description = await this.describe(message.value);
+        const description = await this.describe(this.uri, { value: message.value });
         if (description) this.tell({ type: "described", value: message.value, markdown: description.markdown });
         return;
       }
       case "goToValue":
-        return this.goTo((await this.describe(message.value))?.location);
-      case "goToAllocation": {
-        const overview = await this.sets.overview(this.uri);
-        return this.goTo(overview?.allocations.find(({ allocation }) => allocation === message.allocation)?.location);
-      }
+        return this.goTo({ value: message.value });
+      case "goToAllocation":
+        return this.goTo({ allocation: message.allocation });
       case "goToStep":
-        await this.server.ask("showLiveSet", { uri: this.uri.toString(), step: message.step });
+        return this.goTo({ step: message.step });
     }
   }
 
-  private describe(value: number): Promise<Description | undefined> {
-    return this.server.ask<Description>("describe", { uri: this.uri.toString(), value }).catch(() => undefined);
+  private describe(uri: vscode.Uri, what: Described): Promise<Description | undefined> {
+    return this.server.ask<Description>("describe", { uri: uri.toString(), ...what }).catch(() => undefined);
   }
 
-  /** Goes there in another column than the map's, where the keyboard stays. */
-  private async goTo(location: Location | undefined): Promise<void> {
-    if (!location) return;
-    const others = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn).filter((column) => column !== this.panel.viewColumn);
-    await goTo(location, { viewColumn: others[0] ?? vscode.ViewColumn.Beside, preserveFocus: true });
+  /** Goes there in another column than the map's, where the keyboard stays; in the file that is to be seen, if it tells of that. */
+  private async goTo(what: Described): Promise<void> {
+    const overview = await this.sets.overview(this.uri);
+    const files = new Set(overview?.files.map(({ uri }) => vscode.Uri.parse(uri).toString()));
+    const seen = vscode.window.visibleTextEditors.map(({ document }) => document.uri).find((uri) => files.has(uri.toString()));
+    const place = await this.describe(seen ?? this.uri, what);
+    if (!place) return;
+    const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
+    const other = columns.find((column) => column !== this.panel.viewColumn);
+    await goTo(place.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
   private tell(message: ToMap): void {

@@ -16,7 +16,7 @@ export interface SetFile {
 
 export interface SpaceSummary {
   color: number;
-  /** As in reports: `default`, `HBM`, `VMEM`, or empty where it has no name. */
+  /** As in reports: `default`, `vmem`, `smem`, `hbm`, `host`, `cmem`, else `color_7`. */
   name: string;
   reservedBytes: number;
   peakLiveBytes: number;
@@ -93,7 +93,10 @@ export interface WhatIsAt {
   step: number;
 }
 
-/** Of `xla-lens.describe` {uri, value}: what the editor's hover tells of a value, and where it stands. */
+/**
+ * Of `xla-lens.describe` {uri, and one of value, allocation, step}: what the editor's hover tells of that, and where it stands.
+ * Values and allocations are told by their rows. A value has its place in the file of `uri`, if that tells of it.
+ */
 export interface Description {
   markdown: string;
   location: Location;
@@ -106,7 +109,7 @@ export interface Description {
 export interface MemoryMap {
   module: string;
   strings: string[];
-  /** The instruction of each step, numbers into `strings`; -1: unknown. As long as there are steps. */
+  /** The instruction of each step, numbers into `strings`; -1: unknown. Up to the last step that anything is told of. */
   steps: number[];
   spaces: MapSpace[];
   printedPeak: { step: number; bytes: number | null } | null;

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import { human, percent } from "./numbers";
+import { human, percent } from "../map/numbers";
 import type { Overview, SpaceOverview } from "./protocol";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";

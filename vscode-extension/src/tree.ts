@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { Location } from "vscode-languageserver-types";
 
 import type { Follower } from "./cursor";
-import { counted, human, percent } from "./numbers";
+import { counted, human, percent } from "../map/numbers";
 import type { AllocationEntry, Modules, ModuleSummary, Overview, SetFile, SpaceOverview, ValueEntry, WhatIsAt } from "./protocol";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";

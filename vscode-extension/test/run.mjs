@@ -1,25 +1,43 @@
-/** Runs the tests that need no editor: `node test/run.mjs [FOLDER]`. */
+/**
+ * Runs the tests that need no editor, each bundled to a folder that is thrown away: `node test/run.mjs [FOLDER]`. Builds
+ * the memory map again, too, and holds it against the one that is committed.
+ */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
-const root = join(import.meta.dirname, "..");
-process.chdir(root);
-const folders = process.argv.length > 2 ? process.argv.slice(2) : ["unit"];
+import { buildMap, bundleFolder } from "../map/build.mjs";
+
+process.chdir(join(import.meta.dirname, ".."));
+const folders = process.argv.length > 2 ? process.argv.slice(2) : ["map", "unit"];
 const entryPoints = folders.flatMap((folder) =>
-  readdirSync(join("test", folder), { recursive: true, encoding: "utf8" })
+  readdirSync(join("test", folder))
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => join("test", folder, name)),
 );
-// Beside the packages that they import.
 const outdir = mkdtempSync(join("node_modules", ".test-"));
 try {
-  await build({ entryPoints, outdir, bundle: true, platform: "node", format: "cjs", sourcemap: "inline", logLevel: "warning" });
-  const tests = readdirSync(outdir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".test.js"));
-  const { status } = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...tests.map((name) => join(outdir, name))], { stdio: "inherit" });
-  process.exitCode = status ?? 1;
+  const [tests, page] = [join(outdir, "tests"), join(outdir, "page")];
+  await build({
+    entryPoints,
+    outdir: tests,
+    outbase: "test",
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    sourcemap: "inline",
+    logLevel: "warning",
+  });
+  const files = readdirSync(tests, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"));
+  const command = ["--enable-source-maps", "--test", ...files.map((name) => join(tests, name))];
+  const { status } = spawnSync(process.execPath, command, { stdio: "inherit" });
+  await buildMap(join(process.cwd(), page));
+  const outdated = readdirSync(page).filter((name) => !readFileSync(join(page, name)).equals(readFileSync(join(bundleFolder, name))));
+  if (outdated.length) console.error(`Not up to date, run "npm run build": ${outdated.join(", ")}`);
+  process.exitCode = outdated.length ? 1 : (status ?? 1);
 } finally {
   rmSync(outdir, { recursive: true });
 }

@@ -25,6 +25,7 @@ examples:
   xla-lens report FILE --top 50                 the 50 biggest values at the peak
   xla-lens report FILE --at 120                 what is live at step 120
   xla-lens report FILE --output-format json     the same for programs
+  xla-lens report FILE --output-format html     the memory map, as a page for a browser
   xla-lens check dumps/                         verify all dumps in a folder
   xla-lens explain overlapping-slices           what a finding means
   xla-lens server                               the language server, on standard input and output"""

@@ -77,8 +77,10 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
     values, table = dump.values, dump.allocations
     kinds = allocation_kinds(dump)
     is_live = (values.live_range != NONE) & (values.start_step >= 0) & (values.start_step <= values.end_step)
-    start_step, end_step = (np.where(is_live, steps, NONE) for steps in (values.start_step, values.end_step))
-    instructions, steps = _steps(dump, int(end_step.max(initial=NONE)))
+    instructions, steps = _steps(dump, int(values.end_step[is_live].max(initial=NONE)))
+    start_step, end_step = (
+        np.where(is_live, np.minimum(column, len(steps) - 1), NONE) for column in (values.start_step, values.end_step)
+    )
     texts = [dump.shape(value) for value in range(len(values))]
     shapes, shape = _pooled([text.decode("utf-8", "replace") if text is not None else None for text in texts])
     found = origins(dump, module, values.name)

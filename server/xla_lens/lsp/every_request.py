@@ -21,6 +21,7 @@ from xla_lens.lsp.requests.content import page_uri
 from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.serve import create_server
 from xla_lens.lsp.strict import strict_converter
+from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.text.document import Document, document_of_file
@@ -42,6 +43,9 @@ _WORD: Final = re.compile(rb"[^\s{}()\[\]\",=%]+")
 _QUERIES: Final = ("", "f", "peak:", "temp: >1KiB", "allocation 1", "module:jit")
 _CHECKED_RANGES: Final = 100
 """Ranges of one answer that are looked at."""
+
+_DESCRIBED: Final = 20
+"""Values, allocations and steps that are described, of each so many."""
 
 _CONVERTER: Final = strict_converter()
 # lsprotocol takes whatever has a `command` for a command, and so each action that has one.
@@ -140,7 +144,7 @@ class _Check:
             links = lsp.DocumentLinkParams(lsp.TextDocumentIdentifier(uri))
             answer = await self._server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_LINK, links)
             self._checked(uri, lsp.TEXT_DOCUMENT_DOCUMENT_LINK, answer)
-        for command, arguments in _commands(self._uri):
+        for command, arguments in _commands(self._uri, context.analysis.dump):
             params_of_command = lsp.ExecuteCommandParams(command, arguments=[arguments])
             await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, params_of_command)
 
@@ -158,6 +162,9 @@ class _Check:
             (lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionParams(document, here, lsp.CodeActionContext([]))),
         ):
             await self._ask(context, method, params)
+        place = {"line": position.line, "character": position.character}
+        what = lsp.ExecuteCommandParams(Command.WHAT_IS_AT, arguments=[{"uri": self._uri, "position": place}])
+        await self._ask(context, lsp.WORKSPACE_EXECUTE_COMMAND, what)
         prepare = lsp.CallHierarchyPrepareParams(document, position)
         for item in await self._ask(context, lsp.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, prepare) or []:
             incoming, outgoing = lsp.CallHierarchyIncomingCallsParams(item), lsp.CallHierarchyOutgoingCallsParams(item)
@@ -219,9 +226,9 @@ def _pages(context: Context) -> Iterator[Page]:
             yield BiographyPage(index)
 
 
-def _commands(uri: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _commands(uri: str, dump: DumpSet) -> Iterator[tuple[str, dict[str, Any]]]:
     here = {"uri": uri}
-    for form in ("markdown", "text", "json"):
+    for form in ("markdown", "text", "json", "html"):
         yield Command.REPORT, {**here, "format": form}
     yield Command.CHECK, here
     yield Command.SHOW_SUMMARY, here
@@ -230,6 +237,14 @@ def _commands(uri: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield Command.SHOW_BIOGRAPHY, {**here, "allocation": 0}
     yield Command.SHOW_REFERENCES, {**here, "position": {"line": 1, "character": 0}}
     yield Command.EXPLAIN, {"code": Code.SYNTAX.value}
+    yield Command.MEMORY_MAP, here
+    yield Command.OVERVIEW, here
+    yield Command.MODULES, {}
+    steps = sorted(set(dump.schedule.step[dump.schedule.step >= 0].tolist()))
+    counts = {"value": range(len(dump.values)), "allocation": range(len(dump.allocations)), "step": steps}
+    for what, numbers in counts.items():
+        for number in numbers[:_DESCRIBED]:
+            yield Command.DESCRIBE, {**here, what: number}
 
 
 def _ranges(answer: Any, uri: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

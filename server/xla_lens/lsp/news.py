@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xla_lens.lsp.index import IndexedSet
     from xla_lens.lsp.server import XlaLensServer
     from xla_lens.lsp.session import DumpSetState
+    from xla_lens.model.hlo_module import HloModule
 
 _FOLLOWS: Final[Mapping[str, str]] = {
     "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,
@@ -33,7 +34,7 @@ class News:
         self._published: dict[Path, set[str]] = {}
         self._indexed: dict[Path, tuple[IndexedSet, Settings]] = {}
         self._is_looking = False
-        self._told_loads: dict[Path, tuple[object, ...]] = {}
+        self._told_loads: dict[Path, tuple[frozenset[str], int, HloModule | None]] = {}
 
     def set_loaded(self, state: "DumpSetState") -> None:
         """A set was loaded, or something of it was opened that had been loaded before."""
@@ -53,7 +54,8 @@ class News:
         """The editor has closed all documents of a set."""
         self._publish_open(state)
         self._refresh(state.outdated())
-        self._tell(state, is_loaded=False)
+        if state.key in self._told_loads:
+            self._tell(self._told_loads[state.key][0], is_loaded=False)
         self.set_let_go(state)
 
     def set_let_go(self, state: "DumpSetState") -> None:
@@ -138,15 +140,14 @@ class News:
 
     def _tell_load(self, state: "DumpSetState") -> None:
         """Tells that there is something new of a set."""
-        told = state.generation, state.module, _uris(state)
+        told = _uris(state), state.generation, state.module
         if self._told_loads.get(state.key) != told:
             self._told_loads[state.key] = told
-            self._tell(state, is_loaded=state.analysis is not None and len(state.analysis.dump.members) > 0)
+            self._tell(told[0], is_loaded=state.analysis is not None and len(state.analysis.dump.members) > 0)
 
-    def _tell(self, state: "DumpSetState", *, is_loaded: bool) -> None:
+    def _tell(self, uris: frozenset[str], *, is_loaded: bool) -> None:
         if self._server.client.hears_of_loads:
-            told = {"uris": sorted(_uris(state)), "loaded": is_loaded}
-            self._server.protocol.notify(DID_LOAD, told)
+            self._server.protocol.notify(DID_LOAD, {"uris": sorted(uris), "loaded": is_loaded})
 
     # ---------------------------------------------------------------- what is outdated
 

@@ -5,6 +5,7 @@ without a tree.
 """
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.hlo_module import HloModule
@@ -24,15 +25,24 @@ class Origin:
 
 
 def origins(dump: DumpSet, module: HloModule | None, names: Column) -> dict[int, Origin]:
-    """For each of some names, which may be there several times, where its instruction comes from. The op_name is what
-    the dump says, the line what the HLO module says of those that it has.
+    """For each of some names, which may be there several times, where its instruction comes from. What the dump says of
+    it is the same in the HLO module, which tells of calls, and of instructions that the dump does not quote.
     """
     quotes, found = Quotes(dump), dict[int, Origin]()
+    frames: dict[tuple[str | None, ...], StackFrame | None] = {}
     for name in dict.fromkeys(names.tolist()):
-        told = quotes.metadata(name)
-        row = module.instruction(dump.names[name]) if module else NONE
-        metadata = module.metadata(row) if module and row != NONE else told
-        frames = module.frames(metadata) if module else told_frame(metadata)
-        own = own_frame(frames)
-        found[name] = Origin(told.get("op_name"), replace(own, column=None) if own else None)
+        metadata = quotes.metadata(name)
+        op_name = metadata.get("op_name")
+        if module and not any(field in metadata for field in _SOURCE):
+            row = module.instruction(dump.names[name])
+            metadata = module.metadata(row) if row != NONE else metadata
+        # Thousands of instructions have the same.
+        source = tuple(map(metadata.get, _SOURCE))
+        if source not in frames:
+            own = own_frame(module.frames(metadata) if module else told_frame(metadata))
+            frames[source] = replace(own, column=None) if own else None
+        found[name] = Origin(op_name, frames[source])
     return found
+
+
+_SOURCE: Final = ("stack_frame_id", "source_file", "source_line")

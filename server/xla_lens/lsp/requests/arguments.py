@@ -59,6 +59,12 @@ class Arguments:
         self.need(name, int)
         return self.number(name) or 0
 
+    def path(self) -> Path:
+        """The file of the argument `uri`."""
+        uri = self.need("uri", str)
+        found = self.server.session.find(uri)
+        return found[1] if found else path_of(uri)
+
     async def analysed(self) -> tuple[DumpSetState, Analysis]:
         """The set of the argument `uri`: of a document that is open, or of a file on disk."""
         uri = self.need("uri", str)
@@ -82,7 +88,7 @@ class Arguments:
         if self.server.session.find(uri):
             return await self.context()
         state, _ = await self.analysed()
-        path = path_of(uri)
+        path = self.path()
         if state.member(path) is None:
             await state.module_for(path)
         context = context_of(state, path, self.server.client, self.server.settings, lambda _: None)

@@ -4,6 +4,7 @@ Each takes one object. What is to be shown is shown by the editor, if it can, an
 an editor may do more with it.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.overview import overview
 from xla_lens.features.references import references
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
-from xla_lens.files import explanation_path
+from xla_lens.files import explanation_path, page_sources
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
 from xla_lens.lsp.requests import views
@@ -25,9 +28,12 @@ from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code
+from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.limits import over_limits
 from xla_lens.model.mentions import Mention, Value, step_of
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.page import PAGE_TOP, memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report import report_markdown, report_text
@@ -60,8 +66,10 @@ async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams)
 async def _report(arguments: Arguments) -> Any:
     state, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
-    if kind not in ("markdown", "text", "json"):
-        raise JsonRpcInvalidParams(message="format: markdown, text or json")
+    if kind not in ("markdown", "text", "json", "html"):
+        raise JsonRpcInvalidParams(message="format: markdown, text, json or html")
+    if kind == "html":
+        return await in_thread(_page, analysis, await state.module_for(state.path))
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
         raise JsonRpcInvalidParams(message='budget: a size such as "16GiB"')
@@ -82,6 +90,12 @@ async def _report(arguments: Arguments) -> Any:
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
+
+
+def _page(analysis: Analysis, module: HloModule | None) -> str:
+    """The page of the memory map."""
+    text = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":")).encode()
+    return "\n".join(memory_map_page(overview(analysis, module, PAGE_TOP), text, *page_sources())) + "\n"
 
 
 def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
@@ -198,5 +212,5 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.OVERVIEW: views.read_overview,
     Command.MODULES: views.list_modules,
     Command.WHAT_IS_AT: views.tell_what_is_at,
-    Command.DESCRIBE: views.describe_value,
+    Command.DESCRIBE: views.describe,
 }

@@ -3,7 +3,7 @@
 The answers are JSON as in `vscode-extension/src/protocol.ts`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,9 +24,18 @@ from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_mentions import HloInstruction, meaning_of
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Target, Value, step_of
-from xla_lens.model.places import Place, slice_place, value_place
+from xla_lens.model.hlo_mentions import HloInstruction, definition_place, meaning_of
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
+from xla_lens.model.places import (
+    Place,
+    allocation_place,
+    live_range_place,
+    slice_place,
+    step_place,
+    used_value_place,
+    value_place,
+)
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
@@ -59,15 +68,17 @@ async def read_overview(arguments: Arguments) -> Plain:
 
     def made() -> Plain:
         found = overview(analysis, module, _TOP if top is None else top)
-        return Plain(_overview(found, analysis.dump, _files(state.path, opened), convert))
+        files = _files(state.path, opened)
+        # Of what was deleted meanwhile there is no file.
+        return Plain(_overview(found, analysis.dump, _first(files) or arguments.need("uri", str), files, convert))
 
     return await in_thread(made)
 
 
-def _overview(one: Overview, dump: DumpSet, files: list[Json], convert: Converter) -> Json:
+def _overview(one: Overview, dump: DumpSet, uri: str, files: list[Json], convert: Converter) -> Json:
     peak, place = printed_peak_data(one.printed_peak), one.printed_place
     return {
-        "uri": _first(files),
+        "uri": uri,
         "module": one.module,
         "files": files,
         "spaces": [_space(space, dump, convert) for space in one.spaces],
@@ -147,11 +158,15 @@ def _location(convert: Converter, place: Place) -> Json:
 
 
 def _value_location(dump: DumpSet, value: int, convert: Converter) -> Json | None:
-    """Where a set tells most of a value, if an editor can show that."""
-    place, row = value_place(dump, value), slice_place(dump, value)
-    if place and row and len(place.member.document.data) > _EDITED_BYTES:
-        place = row
-    return _location(convert, place) if place else None
+    place = value_place(dump, value)
+    return _location(convert, _shown(dump, Value(value), place)) if place else None
+
+
+def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
+    """Where a set tells of something, if an editor can show that: of a value the row in the buffer assignment else."""
+    is_shown = len(place.member.document.data) <= _EDITED_BYTES
+    row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
+    return row or place
 
 
 # ---------------------------------------------------------------- modules
@@ -162,7 +177,7 @@ async def list_modules(arguments: Arguments) -> Plain:
     index = arguments.server.index
     is_reading = index.start_reading()
     found, states = await index.sets_now(), arguments.server.session.sets
-    is_loading = any(state.analysis is None for state in states)
+    is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
     modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
     return Plain({"isReading": is_reading or is_loading, "isCut": index.is_cut, "modules": modules})
@@ -224,16 +239,55 @@ def _step(dump: DumpSet, name: int) -> int | None:
     return int(dump.schedule.step[row]) if row != NONE else None
 
 
-async def describe_value(arguments: Arguments) -> Json:
-    """What a hover tells of a value, and where it stands."""
-    value = arguments.need_number("value")
+async def describe(arguments: Arguments) -> Json:
+    """What a hover tells of a value, an allocation or a step, and where it stands: of a value in the file that is
+    asked about, if it tells of it.
+    """
+    given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
+    if len(given) != 1:
+        raise JsonRpcInvalidParams(message=f"one of {', '.join(_DESCRIBED)} wanted")
+    (what,) = given
+    number = arguments.need_number(what)
     state, analysis = await arguments.analysed()
-    dump = analysis.dump
-    place = value_place(dump, value) if value < len(dump.values) else None
-    if place is None:
-        raise JsonRpcInvalidParams(message=f"there is no value {value:,}")
+    found = _DESCRIBED[what](analysis.dump, number)
+    if found is None:
+        raise JsonRpcInvalidParams(message=f"there is no {what} {number:,}")
+    target, place = found
     module = await state.module_for(state.path)
+    markdown = hover_markdown(hover(analysis, module, Mention(target, Role.USED_VALUE, place.start, place.end)))
     convert = Converter(state.open, arguments.server.client)
-    mention = Mention(Value(value), Role.USED_VALUE, place.start, place.end)
-    markdown = hover_markdown(hover(analysis, module, mention))
-    return {"markdown": markdown, "location": _value_location(dump, value, convert)}
+    asked = _place_in(arguments.path(), analysis.dump, module, target)
+    return {"markdown": markdown, "location": _location(convert, asked or _shown(analysis.dump, target, place))}
+
+
+def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
+    """Where a file tells of a value, None if it does not."""
+    if not isinstance(target, Value):
+        return None
+    places = [find(dump, target.row) for find in (used_value_place, slice_place, live_range_place)]
+    row = module.instruction(dump.names[dump.values.name[target.row]]) if module else NONE
+    if module and row != NONE:
+        places.append(definition_place(module, HloInstruction(row)))
+    return next((place for place in places if place and Path(place.member.label) == path), None)
+
+
+def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = value_place(dump, row) if row < len(dump.values) else None
+    return (Value(row), place) if place else None
+
+
+def _allocation_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:
+    place = allocation_place(dump, row) if row < len(dump.allocations) else None
+    return (Allocation(row), place) if place else None
+
+
+def _step_at(dump: DumpSet, step: int) -> tuple[Target, Place] | None:
+    place = step_place(dump, dump.schedule_row(step))
+    return (Step(step), place) if place else None
+
+
+_DESCRIBED: Final[Mapping[str, Callable[[DumpSet, int], tuple[Target, Place] | None]]] = {
+    "value": _value_at,
+    "allocation": _allocation_at,
+    "step": _step_at,
+}

@@ -1,0 +1,288 @@
+"""The memory map, whose columns have to tell the same as all else that is told of a dump."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protocol import check, interfaces
+from samples import (
+    DUMPS,
+    SEED,
+    SHARED_DUMPS,
+    SPLIT,
+    TPU,
+    analysis_of,
+    analysis_of_text,
+    assignments,
+    facts,
+    member,
+    module_of,
+    odd_texts,
+    on_all_dumps,
+)
+from xla_lens.features.memory_map import STEP_LIMIT, memory_map
+from xla_lens.features.report import report
+from xla_lens.features.report.facts import Part, ReportOptions
+from xla_lens.files import find_set
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.kinds import KIND_NAMES
+from xla_lens.model.padding import padding_of
+from xla_lens.model.sources import frames_of
+from xla_lens.model.stack_frames import own_frame
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.sources import call_text
+from xla_lens.syntax.file_names import MemberKind
+
+
+def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
+    return memory_map_data(memory_map(analysis, module))
+
+
+def _table(data: Mapping[str, Any], *rows: int) -> str:
+    """Some values as text: what the map tells of each."""
+    values, strings = data["values"], data["strings"]
+    texts = ("label", "kind", "shape", "opName", "source")
+    found = []
+    for row in rows:
+        cells = {name: column[row] for name, column in values.items()}
+        found.append(" | ".join(f"{name} {strings[cells[name]] if cells[name] >= 0 else '-'}" for name in texts))
+        numbers = ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep", "paddingBytes")
+        found.append(" | ".join(f"{name} {cells[name]}" for name in numbers))
+    return "\n".join(found)
+
+
+def test_a_dump_in_one_file() -> None:
+    data = _data(analysis_of(SEED))
+    assert (data["module"], data["printedPeak"]) == ("001_491faa5ce21a17c6", {"step": 5, "bytes": 335872})
+    (space,) = data["spaces"]
+    assert space == {
+        "color": 0,
+        "name": "default",
+        "reservedBytes": 593928,
+        "peakLiveBytes": 593920,
+        "peakStep": 4,
+        "curveStep": [0, 3, 4, 5, 6, 8],
+        "curveBytes": [327680, 589824, 593920, 331776, 331784, 0],
+    }
+    steps = [data["strings"][step] if step >= 0 else None for step in data["steps"]]
+    assert steps == ["param.1", "bitcast.1", "param", "fusion", "cublas-gemm.1", "negate.0", "tuple", None]
+    assert [data["strings"][kind] for kind in data["allocations"]["kind"]] == [
+        "parameter",
+        "parameter",
+        "output",
+        "output",
+        "temp",
+    ]
+    assert (
+        _table(data, 5, 1)
+        == """\
+label fusion | kind temp | shape f32[64,1024]{1,0} | \
+opName parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None] | \
+source test_auto_sharding_basic.py:50
+allocation 4 | offsetBytes 0 | sizeBytes 262144 | startStep 3 | endStep 4 | paddingBytes 0
+label param.1 | kind parameter | shape f32[1024,4,4]{2,1,0} | opName - | source -
+allocation 1 | offsetBytes 0 | sizeBytes 65536 | startStep 0 | endStep 7 | paddingBytes 0"""
+    )
+
+
+def test_lines_of_the_program_stand_in_the_module() -> None:
+    without, with_module = _data(analysis_of(SPLIT)), _data(analysis_of(SPLIT), module_of(SPLIT))
+    assert {without["values"]["source"][row] for row in (36, 45)} == {-1}
+    told = [with_module["strings"][with_module["values"]["source"][row]] for row in (36, 45)]
+    assert told == [
+        "/home/user/programs/programs.py:57 in mlp_train.<locals>.train_step.<locals>.loss",
+        "/home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>",
+    ]
+
+
+def test_padding_and_memory_spaces() -> None:
+    data = _data(analysis_of(TPU), module_of(TPU))
+    assert [space["name"] for space in data["spaces"]] == ["default", "vmem", "smem", "cmem"]
+    assert (
+        _table(data, 1, 2, 3)
+        == """\
+label broadcast_multiply_fusion | kind temp | shape f32[1024,1024]{1,0:T(8,128)} | opName jit(roundtrip)/mul | \
+source /home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip
+allocation 2 | offsetBytes 49152 | sizeBytes 4194304 | startStep 2 | endStep 4 | paddingBytes 0
+label copy-start{} | kind temp | \
+shape (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) | opName - | source -
+allocation 2 | offsetBytes 16384 | sizeBytes 512 | startStep 3 | endStep 4 | paddingBytes -1
+label copy-start{0} | kind temp | shape f32[1024,1024]{1,0:T(8,128)S(5)} | opName - | source -
+allocation 5 | offsetBytes 0 | sizeBytes 4194304 | startStep 3 | endStep 6 | paddingBytes 0"""
+    )
+
+
+# ---------------------------------------------------------------- what holds of all maps
+
+
+def _check_form(data: Mapping[str, Any]) -> None:
+    """All numbers are such that a program may follow them without a look."""
+    values, allocations, strings = data["values"], data["allocations"], data["strings"]
+    assert len({len(column) for column in values.values()}) == 1
+    assert len({len(column) for column in allocations.values()}) == 1
+    limits = {
+        "allocation": len(allocations["index"]),
+        **dict.fromkeys(("label", "kind", "shape", "opName", "source"), len(strings)),
+    }
+    for name, limit in limits.items():
+        assert all(-1 <= number < limit for number in values[name]), name
+    assert all(0 <= number < len(strings) for number in values["label"])
+    assert all(0 <= number < len(strings) for number in allocations["kind"])
+    assert all(-1 <= number < len(strings) for number in data["steps"])
+    assert all(size >= -1 for name in ("sizeBytes", "offsetBytes", "paddingBytes") for size in values[name])
+    for start, end in zip(values["startStep"], values["endStep"], strict=True):
+        assert (start, end) == (-1, -1) or 0 <= start <= end < len(data["steps"])
+    for space in data["spaces"]:
+        assert len(space["curveStep"]) == len(space["curveBytes"])
+        assert space["curveStep"] == sorted(set(space["curveStep"]))
+        assert max(space["curveBytes"], default=0) == space["peakLiveBytes"]
+
+
+def _covered(data: Mapping[str, Any], color: int, step: int) -> int:
+    """The bytes of a memory space that live values cover, told by the columns alone."""
+    values = data["values"]
+    spans = defaultdict[int, list[tuple[int, int]]](list)
+    rows = zip(
+        *(values[name] for name in ("allocation", "offsetBytes", "sizeBytes", "startStep", "endStep")), strict=True
+    )
+    for allocation, offset, size, start, end in rows:
+        if start <= step <= end and start >= 0 and size > 0 and data["allocations"]["color"][allocation] == color:
+            spans[allocation].append((offset, offset + size))
+    covered = 0
+    for parts in spans.values():
+        reached = 0
+        for start, end in sorted(parts):
+            covered += max(0, end - max(start, reached))
+            reached = max(reached, end)
+    return covered
+
+
+def _check_curves(data: Mapping[str, Any], count: int) -> None:
+    for space in data["spaces"]:
+        last = len(data["steps"])
+        for step in {*np.linspace(0, last, count).astype(int).tolist(), max(space["peakStep"], 0)}:
+            at = np.searchsorted(space["curveStep"], step, "right") - 1
+            live_bytes = space["curveBytes"][at] if at >= 0 else 0
+            assert live_bytes == _covered(data, space["color"], step)
+
+
+def _check_facts(data: Mapping[str, Any], fact: Mapping[str, Any]) -> None:
+    assert len(data["values"]["label"]) == fact["values"]
+    assert len(data["allocations"]["index"]) == fact["allocations"]
+    printed = {"step": fact["printed"]["peak_step"], "bytes": fact["printed"]["peak_bytes"]}
+    assert data["printedPeak"] == (printed if printed["step"] is not None else None)
+    assert len(data["spaces"]) == len(fact["memory_spaces"])
+    for space, told in zip(data["spaces"], fact["memory_spaces"], strict=True):
+        assert (space["color"], space["reservedBytes"]) == (told["color"], told["reserved_bytes"])
+        if printed["step"] is not None:
+            peak_step = -1 if told["peak_step"] is None else told["peak_step"]
+            assert (space["peakLiveBytes"], space["peakStep"]) == (told["peak_live_bytes"], peak_step)
+            at = np.searchsorted(space["curveStep"], printed["step"], "right") - 1
+            assert (space["curveBytes"][at] if at >= 0 else 0) == told["live_bytes_at_printed_peak"]
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_the_numbers_are_those_of_an_independent_parser(fact: Mapping[str, Any]) -> None:
+    data = _data(analysis_of(DUMPS / fact["file"]))
+    check(data, "MemoryMap")
+    _check_form(data)
+    _check_curves(data, 40)
+    _check_facts(data, fact)
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_the_values_are_those_of_the_report(fact: Mapping[str, Any]) -> None:
+    analysis = analysis_of(DUMPS / fact["file"])
+    data, dump = _data(analysis), analysis.dump
+    values, strings = data["values"], data["strings"]
+    for space in report(analysis, {}, ReportOptions(parts=frozenset({Part.LIVE, Part.CURVE}))).spaces:
+        (mapped,) = (one for one in data["spaces"] if one["color"] == space.color)
+        assert list(zip(mapped["curveStep"], mapped["curveBytes"], strict=True)) == list(space.curve or ())
+        for value in space.peak.values if space.peak else ():
+            row = dump.value_of_id(value.id)
+            assert strings[values["label"][row]] == value.name + (value.index or "")
+            assert data["allocations"]["index"][values["allocation"][row]] == value.allocation
+            assert (values["offsetBytes"][row], values["sizeBytes"][row]) == (value.offset, value.size_bytes)
+            assert (values["startStep"][row], values["endStep"][row]) == (value.start_step, value.end_step)
+            assert strings[values["shape"][row]] == value.shape
+            assert (strings[values["opName"][row]] if values["opName"][row] >= 0 else None) == value.op_name
+    for row in range(len(dump.values)):
+        padding = padding_of(dump, row)
+        assert values["paddingBytes"][row] == (
+            -1 if padding is None or padding.size_bytes is None else padding.size_bytes
+        )
+
+
+def _sampled(analysis: Analysis) -> dict[str, Any]:
+    """What is small of a map, and whether its form and its curves are right."""
+    data = _data(analysis)
+    _check_form(data)
+    _check_curves(data, 3)
+    names = analysis.dump.values.name
+    for row in np.linspace(0, len(names) - 1, min(len(names), 20)).astype(int).tolist():
+        own = own_frame(frames_of(analysis.dump, None, int(names[row])))
+        source = data["values"]["source"][row]
+        assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
+    spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
+    return {"fact": data["printedPeak"], "spaces": spaces, "values": len(names)}
+
+
+@on_all_dumps(_sampled)
+def test_the_map_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
+    expected = {fact["file"]: fact["values"] for fact in facts(SHARED_DUMPS)}
+    assert {file: found["values"] for file, found in of_all_dumps.items()} == expected
+    assert len(expected) == 286
+
+
+def test_what_is_broken_has_a_map_all_the_same() -> None:
+    count = 0
+    for text in odd_texts():
+        _check_form(_data(analyse([member(text)])))
+        count += 1
+    assert count > 100
+    _check_form(_data(analyse([])))
+
+
+def test_a_step_beyond_reason_makes_no_long_column() -> None:
+    text = (
+        SEED.read_text()
+        .replace("    6:tuple\n", "    999999999999:tuple\n")
+        .replace("negate.0{}:5-7", "negate.0{}:5-888888888888")
+    )
+    data = _data(analysis_of_text(text))
+    assert len(data["steps"]) == STEP_LIMIT
+    assert data["steps"].count(-1) == STEP_LIMIT - 6
+    _check_form(data)
+
+
+@pytest.mark.parametrize("path", [path for path in assignments() if MemberKind.HLO in find_set(path).paths])
+def test_sources_are_those_that_hovers_tell(path: Path) -> None:
+    analysis, module = analysis_of(path), module_of(path)
+    data, told = _data(analysis, module), 0
+    for row, name in enumerate(analysis.dump.values.name.tolist()):
+        own = own_frame(frames_of(analysis.dump, module, name))
+        source = data["values"]["source"][row]
+        assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
+        told += own is not None
+    assert told > 1 or path not in (SPLIT, TPU)
+
+
+def test_kinds_are_those_of_reports() -> None:
+    kinds = {
+        data["strings"][kind]
+        for path in (SEED, SPLIT, TPU)
+        for data in [_data(analysis_of(path))]
+        for kind in data["values"]["kind"]
+    }
+    assert kinds <= set(KIND_NAMES)
+    assert {"parameter", "temp"} <= kinds
+
+
+def test_the_protocol_is_read() -> None:
+    assert interfaces()["MapSpace"].keys() > interfaces()["SpaceSummary"].keys()
+    assert interfaces()["ModuleSummary"]["spaces"] == "SpaceSummary[]"

@@ -1,0 +1,84 @@
+"""The overview, whose numbers and places have to be those that all else tells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from samples import SHARED_DUMPS, SPLIT, analysis_of, facts, member, module_of, odd_texts, on_all_dumps
+from xla_lens.features.hover import hover
+from xla_lens.features.overview import Overview, overview
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.mentions import Allocation, Mention, Role, Target, Value, mention_at
+from xla_lens.model.places import Place, value_place
+from xla_lens.render.hover import hover_markdown
+
+_TOP = 5
+
+
+def test_what_is_at_the_peak() -> None:
+    found = overview(analysis_of(SPLIT), module_of(SPLIT), 3)
+    (space,) = found.spaces
+    assert (found.module, space.peak_instruction, space.live_count) == ("jit_train_step", "ynn_fusion.1", 13)
+    assert [(entry.label, entry.size_bytes) for entry in space.live] == [
+        ("params_0__0_.1", 1605632),
+        ("dot", 1605632),
+        ("multiply_subtract_fusion.3", 524288),
+    ]
+    assert [(entry.index, entry.kind, entry.size_bytes, entry.most_live_bytes) for entry in found.allocations] == [
+        (29, "temp", 1869824, 1869824),
+        (0, "parameter", 1605632, 1605632),
+        (1, "parameter", 524288, 524288),
+    ]
+
+
+def _check(analysis: Analysis) -> list[tuple[int, int]]:
+    """The allocations and the live bytes of each memory space; and whether all entries are in order."""
+    found = overview(analysis, None, _TOP)
+    for space in found.spaces:
+        sizes = [entry.size_bytes for entry in space.live]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(sizes) == min(space.live_count, _TOP)
+        for entry in space.live:
+            assert entry.label == analysis.dump.value_label(entry.value)
+            _check_place(analysis, Value(entry.value), value_place(analysis.dump, entry.value))
+    for allocation in found.allocations:
+        assert -1 <= allocation.most_live_bytes <= allocation.size_bytes
+        assert allocation.most_live_bytes <= analysis.memory.allocation(allocation.allocation).peak_bytes
+        _check_place(analysis, Allocation(allocation.allocation), allocation.place)
+    return [(space.space.peak_live_bytes, space.space.reserved_bytes) for space in found.spaces]
+
+
+def _check_place(analysis: Analysis, target: Target, place: Place | None) -> None:
+    """What stands at a place is what it is told to be."""
+    assert place
+    mention = mention_at(analysis.dump, place.member, place.start)
+    assert mention
+    assert mention.target == target
+    assert hover_markdown(hover(analysis, None, mention)) == _described(analysis, target)
+
+
+def _described(analysis: Analysis, target: Target) -> str:
+    return hover_markdown(hover(analysis, None, Mention(target, Role.USED_VALUE, 0, 0)))
+
+
+@on_all_dumps(_check)
+def test_the_overview_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
+    expected = {
+        fact["file"]: [space["reserved_bytes"] for space in fact["memory_spaces"]] for fact in facts(SHARED_DUMPS)
+    }
+    assert {file: [reserved for _, reserved in found] for file, found in of_all_dumps.items()} == expected
+
+
+def test_what_is_broken_has_an_overview_all_the_same() -> None:
+    """And whatever has a row can be described."""
+    count = 0
+    for text in odd_texts():
+        analysis = analyse([member(text)])
+        found: Overview = overview(analysis, None, 1000)
+        assert len(found.allocations) == found.allocation_count
+        for entry in found.allocations:
+            assert _described(analysis, Allocation(entry.allocation))
+        for row in range(0, len(analysis.dump.values), 7):
+            assert _described(analysis, Value(row))
+        count += 1
+    assert count > 100
+    assert overview(analyse([]), None, 5).spaces == ()

@@ -1,0 +1,461 @@
+"""Commands for what an editor draws and lists beside the text, and the notification that it is not up to date."""
+
+import gc
+import json
+import os
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.test_cli import run
+from lsp.conftest import Loads
+from lsp.reading import Reader, copied, in_all_encodings, path_of, read_page, sibling
+from lsp.wire import RICH, Refused
+from protocol import check
+from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
+from xla_lens.features.memory_map import memory_map
+from xla_lens.files import find_set
+from xla_lens.lsp import visits
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.syntax.file_names import MemberKind
+
+_SETS = pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
+
+_DID_LOAD = "xla-lens/didLoad"
+
+
+def _without_schedule(folder: Path) -> Path:
+    """The copy of a set in three files of which that with the schedule is missing."""
+    path = copied(SPLIT, folder)
+    sibling(path, "live-range").unlink()
+    return path
+
+
+# ---------------------------------------------------------------- the map
+
+
+@_SETS
+async def test_the_map_is_that_of_the_command_line(reader: Reader, path: Path) -> None:
+    await reader.start()
+    module = module_of(path) if path is not SEED else None
+    expected = memory_map_data(memory_map(analysis_of(path), module))
+    found = await reader.run("memoryMap", {"uri": reader.open(path)})
+    check(found, "MemoryMap")
+    assert found == expected
+
+
+async def test_a_set_without_a_schedule(reader: Reader, tmp_path: Path) -> None:
+    path = _without_schedule(tmp_path)
+    await reader.start()
+    found = await reader.run("memoryMap", {"uri": path.as_uri()})
+    check(found, "MemoryMap")
+    assert (found["steps"], found["printedPeak"]) == ([], None)
+    assert set(found["values"]["startStep"]) == set(found["values"]["endStep"]) == {-1}
+    (space,) = found["spaces"]
+    assert (space["peakStep"], space["curveStep"], space["reservedBytes"]) == (-1, [], 4419760)
+    overview = await reader.run("overview", {"uri": path.as_uri()})
+    check(overview, "Overview")
+    (space,) = overview["spaces"]
+    assert (space["peakInstruction"], space["peakLocation"], space["live"], space["liveCount"]) == ("", None, [], 0)
+    assert {entry["mostLiveBytes"] for entry in overview["allocations"]} == {-1}
+    assert overview["printedPeak"] is None
+
+
+@pytest.mark.parametrize("text", ["", "BufferAssignment:\n", "BufferAssignment:\nallocation 0: size\n?!\n"])
+async def test_a_dump_that_says_nothing(reader: Reader, tmp_path: Path, text: str) -> None:
+    await reader.start()
+    path = tmp_path / "module_0001.f.cpu_after_optimizations-buffer-assignment.txt"
+    path.write_text(text)
+    uri = reader.open(path)
+    for command, wanted in (("memoryMap", "MemoryMap"), ("overview", "Overview")):
+        found = await reader.run(command, {"uri": uri})
+        check(found, wanted)
+        assert found["spaces"] == []
+    assert await reader.run("whatIsAt", {"uri": uri, "position": {"line": 0, "character": 0}}) == _NOTHING
+
+
+# ---------------------------------------------------------------- the overview
+
+
+@in_all_encodings
+async def test_where_the_memory_goes(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers are those of the report, and all places lead to what they tell of."""
+    await reader.start()
+    for path in (SEED, SPLIT, TPU, WHILE, PALLAS):
+        _, out, _ = run(capsys, "report", path, "--output-format", "json")
+        (report,) = json.loads(out)
+        uri = reader.open(path)
+        found = await reader.run("overview", {"uri": uri})
+        check(found, "Overview")
+        assert found["uri"] == uri
+        assert {one["kind"]: path_of(one["uri"]).as_posix() for one in found["files"]} == report["files"]
+        assert all(one["sizeBytes"] == path_of(one["uri"]).stat().st_size for one in found["files"])
+        assert found["allocationCount"] == len(found["allocations"]) == report["allocations"]
+        printed = report["printed"]
+        assert _told(found["printedPeak"], "step", "bytes") == (printed["peak_step"], printed["peak_bytes"])
+        assert "(peak)" in reader.cut(
+            found["printedPeak"]["location"]["uri"], found["printedPeak"]["location"]["range"]
+        )
+        for space, told in zip(found["spaces"], report["memory_spaces"], strict=True):
+            _check_space(reader, space, told)
+        sizes = [one["sizeBytes"] for one in found["allocations"]]
+        assert sizes == sorted(sizes, reverse=True)
+        for one in found["allocations"]:
+            assert reader.shown([one["location"]])[0].split(": ", 1)[1].startswith(f"allocation {one['index']}: ")
+            assert one["mostLiveBytes"] <= one["sizeBytes"]
+
+
+def _check_space(reader: Reader, space: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    peak_step = -1 if told["peak_step"] is None else told["peak_step"]
+    expected = (told["color"], told["reserved_bytes"], told["peak_live_bytes"], peak_step)
+    assert _told(space, "color", "reservedBytes", "peakLiveBytes", "peakStep") == expected
+    assert space["peakInstruction"] == (told["peak_instruction"] or "")
+    if space["peakLocation"]:
+        assert reader.cut(space["peakLocation"]["uri"], space["peakLocation"]["range"]) == told["peak_instruction"]
+    assert space["liveCount"] == len(told["live_at_peak"])
+    for one, value in zip(space["live"], told["live_at_peak"], strict=False):
+        label = value["name"] + (value["index"] or "")
+        assert _told(one, "label", "sizeBytes", "shape") == (label, value["size_bytes"], value["shape"])
+        assert one["opName"] == (value["op_name"] or "")
+        assert f"{value['id']} {label} " in reader.cut(one["location"]["uri"], one["location"]["range"])
+
+
+def _told(found: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
+    return tuple(found[name] for name in names)
+
+
+async def test_lists_can_be_short(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(SPLIT)
+    found = await reader.run("overview", {"uri": uri, "top": 3})
+    assert (len(found["allocations"]), found["allocationCount"]) == (3, 30)
+    assert [(len(space["live"]), space["liveCount"]) for space in found["spaces"]] == [(3, 13)]
+    found = await reader.run("overview", {"uri": uri, "top": 0})
+    assert found["allocations"] == found["spaces"][0]["live"] == []
+
+
+async def test_lines_of_the_program(reader: Reader) -> None:
+    await reader.start()
+    found = await reader.run("overview", {"uri": reader.open(TPU)})
+    sources = {one["label"]: one["source"] for space in found["spaces"] for one in space["live"]}
+    assert sources["fusion.2"] == "/home/user/programs/tpu_programs.py:81 in host_offload.<locals>.roundtrip"
+    assert sources["x.1"] == ""
+
+
+async def test_a_place_in_a_file_that_is_too_big(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row in the buffer assignment is as good, and that can be shown."""
+    monkeypatch.setattr("xla_lens.lsp.requests.views._EDITED_BYTES", 6_000)
+    await reader.start()
+    uri = reader.open(SPLIT)
+    found = await reader.run("overview", {"uri": uri})
+    assert {one["location"]["uri"] for one in found["spaces"][0]["live"]} == {uri}
+    report = find_set(SPLIT).paths[MemberKind.MEMORY_USAGE_REPORT].as_uri()
+    assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
+
+
+async def test_a_value_is_told_in_the_file_that_is_asked_about(reader: Reader) -> None:
+    await reader.start()
+    paths = find_set(SPLIT).paths
+    reader.open(SPLIT)
+    overview = await reader.run("overview", {"uri": SPLIT.as_uri()})
+    (value,) = [one["value"] for one in overview["spaces"][0]["live"] if one["label"] == "dot"]
+    told = {}
+    for kind, path in paths.items():
+        location = (await reader.run("describe", {"uri": path.as_uri(), "value": value}))["location"]
+        line = location["range"]["start"]["line"]
+        told[kind.value] = path_of(location["uri"]).read_text().split("\n")[line]
+        assert (location["uri"] == path.as_uri()) == (kind is not MemberKind.MEMORY_USAGE_REPORT)
+    assert told == {
+        "values": "<244 dot @0>",
+        "buffer-assignment": " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
+        "live-range": "    dot{}:35-37",
+        "memory-usage-report": "<244 dot @0>",
+        "hlo": told["hlo"],
+    }
+    assert told["hlo"].startswith("  %dot = f32[784,512]{1,0} ")
+
+
+# ---------------------------------------------------------------- modules
+
+
+async def _modules(reader: Reader) -> list[Any]:
+    """The modules once all are read."""
+    while (found := await reader.run("modules", {}))["isReading"]:
+        check(found, "Modules")
+    check(found, "Modules")
+    return list(found["modules"])
+
+
+async def test_modules_worst_first(reader: Reader, tmp_path: Path) -> None:
+    for number, path in enumerate((SEED, SPLIT, TPU, WHILE)):
+        copied(path, tmp_path / str(number))
+    await reader.start(RICH, tmp_path)
+    found = await _modules(reader)
+    assert [one["module"] for one in found] == [
+        "jit_roundtrip",
+        "jit_train_step",
+        "001_491faa5ce21a17c6",
+        "jit_tuple_while",
+    ]
+    for one in found:
+        assert path_of(one["uri"]).parent.parent == tmp_path
+        expected = {kind.value: path for kind, path in find_set(path_of(one["uri"])).paths.items()}
+        assert {file["kind"]: path_of(file["uri"]) for file in one["files"]} == expected
+        assert all(file["sizeBytes"] == path_of(file["uri"]).stat().st_size for file in one["files"])
+        overview = await reader.run("overview", {"uri": one["uri"]})
+        told = [{name: space[name] for name in one["spaces"][0]} for space in overview["spaces"]]
+        assert (one["module"], one["spaces"]) == (overview["module"], told)
+
+
+async def test_modules_are_told_as_they_are_read(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """Nobody waits: neither for the workspace nor for a set that is open."""
+    copied(SPLIT, tmp_path / "one")
+    await reader.start(RICH, tmp_path / "one")
+    loads.hold()
+    uri = reader.open(copied(TPU, tmp_path / "two"))
+    found = await reader.run("modules", {})
+    assert found["isReading"]
+    assert uri not in [one["uri"] for one in found["modules"]]
+    loads.go_on()
+    assert [one["module"] for one in await _modules(reader)] == ["jit_roundtrip", "jit_train_step"]
+    reader.close(uri)
+    assert [one["module"] for one in await _modules(reader)] == ["jit_train_step"]
+
+
+async def test_a_workspace_without_dumps(reader: Reader, tmp_path: Path) -> None:
+    await reader.start(RICH, tmp_path)
+    assert await _modules(reader) == []
+
+
+# ---------------------------------------------------------------- what is there
+
+_NOTHING = {"value": -1, "allocation": -1, "step": -1}
+
+
+@in_all_encodings
+async def test_what_is_at_a_place(reader: Reader) -> None:
+    """The value by its row in the map, whichever file tells of it; and the step where one is told of."""
+    await reader.start()
+    uris = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
+    maps = await reader.run("memoryMap", {"uri": uris["buffer-assignment"]})
+    labels = [maps["strings"][label] for label in maps["values"]["label"]]
+    row = labels.index("ynn_fusion.1")
+    allocation = maps["values"]["allocation"][row]
+    lines = {kind: reader.text(uri).splitlines() for kind, uri in uris.items()}
+
+    async def at(kind: str, text: str, word: str = "") -> Mapping[str, int]:
+        (line,) = (number for number, line in enumerate(lines[kind]) if text in line)
+        character = reader.width(lines[kind][line][: lines[kind][line].index(word or text)])
+        found = await reader.run("whatIsAt", {"uri": uris[kind], "position": {"line": line, "character": character}})
+        check(found, "WhatIsAt")
+        return dict(found)
+
+    value = {"value": row, "allocation": allocation, "step": -1}
+    assert await at("buffer-assignment", " ynn_fusion.1 @0> (size") == value
+    assert await at("values", " ynn_fusion.1 @0>", "ynn") == value
+    assert await at("live-range", "    ynn_fusion.1{}:36-", "ynn") == value
+    assert await at("live-range", "36:ynn_fusion.1", "ynn") == {**value, "step": 36}
+    assert await at("live-range", "36:ynn_fusion.1") == {**_NOTHING, "step": 36}
+    assert await at("hlo", "%ynn_fusion.1 = ", "ynn") == {**value, "step": 36}
+    assert await at("live-range", "Live ranges at 37 (peak)", "Live") == {**_NOTHING, "step": 37}
+    index = maps["allocations"]["index"][0]
+    assert await at("buffer-assignment", f"allocation {index}: size") == {**_NOTHING, "allocation": 0}
+    assert await at("buffer-assignment", "BufferAssignment:") == _NOTHING
+
+
+async def test_what_is_at_a_place_of_a_file_that_is_not_open(reader: Reader) -> None:
+    await reader.start()
+    for kind, place in (
+        ("live-range", {"line": 5, "character": 5}),
+        ("buffer-assignment-values", {"line": 4, "character": 2}),
+    ):
+        path = sibling(SPLIT, kind)
+        closed = await reader.run("whatIsAt", {"uri": path.as_uri(), "position": place})
+        uri = reader.open(path)
+        assert closed == await reader.run("whatIsAt", {"uri": uri, "position": place}) != _NOTHING
+        reader.close(uri)
+
+
+@_SETS
+async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uris = {str(member): reader.open(member) for member in find_set(path).paths.values()}
+    uri = uris[str(path)]
+    count = len((await reader.run("memoryMap", {"uri": uri}))["values"]["label"])
+    for value in range(0, count, max(1, count // 12)):
+        found = await reader.run("describe", {"uri": uri, "value": value})
+        check(found, "Description")
+        where = found["location"]
+        hover = await reader.ask("hover", where["uri"], position=where["range"]["start"])
+        assert found["markdown"] == hover["contents"]["value"]
+        at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
+        assert at["value"] == value
+    with pytest.raises(Refused, match=f"there is no value {count}"):
+        await reader.run("describe", {"uri": uri, "value": count})
+
+
+@_SETS
+async def test_allocations_and_steps_are_described(reader: Reader, path: Path) -> None:
+    await reader.start()
+    uri, *_ = [reader.open(member) for member in find_set(path).paths.values()]
+    found = await reader.run("memoryMap", {"uri": uri})
+    for name, numbers in (
+        ("allocation", range(len(found["allocations"]["index"]))),
+        ("step", range(len(found["steps"]) - 1)),
+    ):
+        for number in numbers[:: max(1, len(numbers) // 8)]:
+            told = await reader.run("describe", {"uri": uri, name: number})
+            check(told, "Description")
+            where = told["location"]
+            hover = await reader.ask("hover", where["uri"], position=where["range"]["start"])
+            assert told["markdown"] == hover["contents"]["value"]
+            at = await reader.run("whatIsAt", {"uri": where["uri"], "position": where["range"]["start"]})
+            assert at == {**_NOTHING, name: number}
+
+
+# ---------------------------------------------------------------- arguments
+
+_WRONG = [
+    ("memoryMap", {}, "uri is missing"),
+    ("memoryMap", {"uri": 5}, "uri: str wanted, not int"),
+    ("memoryMap", {"uri": "file:///no/such.txt"}, "file:///no/such.txt is neither open nor a dump"),
+    ("overview", {"uri": "{uri}", "top": -1}, "top: a number from 0 to 9007199254740991"),
+    ("overview", {"uri": "{uri}", "top": "3"}, "top: int wanted, not str"),
+    ("overview", {"uri": "untitled:x"}, "untitled:x is neither open nor a dump"),
+    ("whatIsAt", {"uri": "{uri}"}, "position is missing"),
+    ("whatIsAt", {"uri": "{uri}", "position": {"line": -1, "character": 0}}, "position is no position"),
+    (
+        "whatIsAt",
+        {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}},
+        "file:///etc/passwd is neither",
+    ),
+    ("describe", {"uri": "{uri}"}, "one of value, allocation, step wanted"),
+    ("describe", {"uri": "{uri}", "value": 1, "step": 1}, "one of value, allocation, step wanted"),
+    ("describe", {"uri": "{uri}", "step": "1"}, "step: int wanted, not str"),
+    ("describe", {"uri": "{uri}", "step": 7}, "there is no step 7"),
+    ("describe", {"uri": "{uri}", "allocation": 5}, "there is no allocation 5"),
+    ("describe", {"uri": "{uri}", "value": -1}, "value: a number from 0 to 9007199254740991"),
+    ("describe", {"uri": "{uri}", "value": 2**53 - 1}, "there is no value 9,007,199,254,740,991"),
+]
+
+
+@pytest.mark.parametrize(("command", "given", "message"), _WRONG)
+async def test_arguments_that_are_wrong(reader: Reader, command: str, given: Mapping[str, Any], message: str) -> None:
+    await reader.start()
+    uri = reader.open(SEED)
+    with pytest.raises(Refused) as refused:
+        await reader.run(command, {name: uri if value == "{uri}" else value for name, value in given.items()})
+    assert refused.value.code == -32602
+    assert str(refused.value).partition(": ")[2].startswith(message)
+
+
+# ---------------------------------------------------------------- loads
+
+
+def _heard(reader: Reader) -> list[tuple[set[str], bool]]:
+    """For each notification the names of the files, and whether they are loaded."""
+    found = [message["params"] for message in reader.editor.received(_DID_LOAD)]
+    for one in found:
+        check(one, "DidLoad")
+    return [({path_of(uri).name for uri in one["uris"]}, one["loaded"]) for one in found]
+
+
+async def test_an_editor_hears_of_loads(reader: Reader, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    names = {file.name for file in find_set(path).paths.values()}
+    module = find_set(path).stem.name + ".txt"
+    await reader.start()
+    uri = reader.open(path)
+    await reader.editor.until(lambda: len(_heard(reader)) == 2)
+    assert _heard(reader) == [(names - {module}, True), (names, True)], "the module comes later"
+    reader.replace(uri, "allocation 0: size 1605632", "allocation 0: size 1605633")
+    await reader.editor.until(lambda: len(_heard(reader)) == 3)
+    other = reader.open(sibling(path, "live-range"))
+    assert await reader.ask("hover", other, position={"line": 5, "character": 5})
+    reader.close(other)
+    await reader.editor.until(lambda: len(_heard(reader)) == 4)
+    reader.close(uri)
+    await reader.editor.until(lambda: not _heard(reader)[-1][1])
+    assert _heard(reader)[2:] == [(names, True), (names, True), (names, False)]
+
+
+async def test_an_editor_hears_of_changes_on_disk(reader: Reader, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    await reader.start()
+    before = await reader.run("memoryMap", {"uri": path.as_uri()})
+    count = len(_heard(reader))
+    path.write_text(path.read_text().replace("allocation 0: size 1605632", "allocation 0: size 1605634"))
+    os.utime(path, (1, 1))
+    await reader.editor.until(lambda: len(_heard(reader)) > count)
+    after = await reader.run("memoryMap", {"uri": path.as_uri()})
+    assert after["allocations"]["sizeBytes"][0] == before["allocations"]["sizeBytes"][0] + 2
+
+
+async def test_an_editor_that_does_not_ask_hears_nothing(reader: Reader) -> None:
+    for wrong in ({}, {"experimental": None}, {"experimental": {"xlaLens": {"didLoad": "yes"}}}, {"experimental": [1]}):
+        other = Reader()
+        await other.start(wrong)
+        uri = other.open(SEED)
+        assert await other.run("memoryMap", {"uri": uri})
+        other.close(uri)
+        assert not other.editor.received(_DID_LOAD)
+        await other.stop()
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+async def test_what_was_visited_is_let_go(
+    reader: Reader, loads: Loads, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [copied(SPLIT, tmp_path / str(number)) for number in range(4)]
+    await reader.start()
+    for path in (*paths, paths[-1], paths[-2]):
+        await reader.run("overview", {"uri": path.as_uri()})
+    assert loads.count == 4, "the last two are kept"
+    session = reader.editor.server.session
+    assert {state.path for state in session._visits} == set(paths[-2:])
+    page = (await reader.run("showSummary", {"uri": paths[-1].as_uri()}))["uri"]
+    assert reader.editor.server.pages.keys() == {page}
+    kept = [weakref.ref(state) for state in session._visits]
+    await reader.editor.until(lambda: not any(state.is_loading for state in session._visits))
+    monkeypatch.setattr(visits, "_LASTS", -1.0)
+    await session.look()
+    assert list(session._visits) == []
+    gc.collect()
+    assert [state() for state in kept] == [None, None], "nothing holds them"
+    assert not reader.editor.server.pages
+    monkeypatch.undo()
+    assert (await read_page(reader, page)).startswith("jit_train_step\n"), "it can be read again"
+
+
+async def test_what_is_opened_is_not_read_again(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    path = copied(SPLIT, tmp_path)
+    await reader.start()
+    await reader.run("memoryMap", {"uri": path.as_uri()})
+    uri = reader.open(path)
+    assert await reader.ask("hover", uri, position={"line": 1, "character": 3})
+    await reader.run("memoryMap", {"uri": uri})
+    assert loads.count == 1
+
+
+async def test_who_waits_for_a_set_gets_it(reader: Reader, loads: Loads, tmp_path: Path) -> None:
+    """However many are asked for at once."""
+    paths = [copied(SPLIT, tmp_path / str(number)) for number in range(5)]
+    await reader.start()
+    loads.hold()
+    numbers = [
+        reader.editor.ask(
+            "workspace/executeCommand", {"command": "xla-lens.overview", "arguments": [{"uri": path.as_uri()}]}
+        )
+        for path in paths
+    ]
+    await reader.editor.until(lambda: loads.count > 0)
+    loads.go_on()
+    for path, number in zip(paths, numbers, strict=True):
+        assert (await reader.editor.answer(number))["uri"] == path.as_uri()
+    await reader.editor.server.session.look()
+    assert len(list(reader.editor.server.session._visits)) == 2

@@ -1,0 +1,160 @@
+"""The memory map as a page: that it needs nothing else, that it holds the whole map, and that nothing breaks out."""
+
+import gzip
+import json
+import re
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from protocol import check
+from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, analysis_of_text, module_of
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.overview import overview
+from xla_lens.files import page_sources
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo_module import HloModule
+from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.memory_map.page import memory_map_page
+
+
+class _Page(HTMLParser):
+    """The elements of a page, and the text in each, as a browser reads them that runs scripts or does not."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, "all elements are closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append((self._open[-1] if self._open else "", data))
+
+    def of(self, tag: str) -> list[str]:
+        """The texts in elements of a kind."""
+        return [text for element, text in self.texts if element == tag]
+
+    @property
+    def policy(self) -> dict[str, str]:
+        """The content security policy, by directive."""
+        (policy,) = (attrs["content"] for tag, attrs in self.elements if "http-equiv" in attrs)
+        return {
+            name: sources for name, _, sources in (part.strip().partition(" ") for part in (policy or "").split(";"))
+        }
+
+
+def _text(analysis: Analysis, module: HloModule | None, script: str = "", style: str = "") -> str:
+    data = json.dumps(memory_map_data(memory_map(analysis, module))).encode()
+    return "\n".join(memory_map_page(overview(analysis, module, 20), data, script, style))
+
+
+def _map(page: _Page) -> object:
+    packed, _ = page.of("script")
+    return json.loads(gzip.decompress(b64decode(packed)))
+
+
+def _hash(code: str) -> str:
+    return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
+
+
+@pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
+def test_the_page_holds_the_whole_map(path: Path) -> None:
+    analysis, module = analysis_of(path), module_of(path) if path is not SEED else None
+    page = _Page(_text(analysis, module, *page_sources()))
+    found = _map(page)
+    check(found, "MemoryMap")
+    assert found == memory_map_data(memory_map(analysis, module))
+    element = {"id": "memory-map", "type": "application/octet-stream;base64,gzip"}
+    assert [attrs for tag, attrs in page.elements if tag == "script"] == [element, {}]
+    assert ("div", {"id": "app"}) in page.elements
+
+
+def test_the_same_dump_gives_the_same_page() -> None:
+    assert _text(analysis_of(SPLIT), None, *page_sources()) == _text(analysis_of(SPLIT), None, *page_sources())
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    """No element refers to anything, and the policy allows no script and no style but those in the page."""
+    page = _Page(_text(analysis_of(SPLIT), module_of(SPLIT), *page_sources()))
+    _, script = page.of("script")
+    (style,) = page.of("style")
+    assert page.policy == {
+        "default-src": "'none'",
+        "script-src": _hash(script),
+        "style-src": _hash(style),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    allowed = {"lang", "charset", "http-equiv", "content", "name", "id", "type", "scope"}
+    assert {name for _, attrs in page.elements for name in attrs} <= allowed
+    assert not {tag for tag, _ in page.elements} & {"link", "img", "iframe", "object", "embed", "base", "form", "a"}
+    assert "url(" not in style
+    assert "@import" not in style
+    assert page.elements.index(("meta", {"charset": "utf-8"})) < 3
+    policy = next(number for number, (_, attrs) in enumerate(page.elements) if "http-equiv" in attrs)
+    assert policy < next(number for number, (tag, _) in enumerate(page.elements) if tag in ("style", "script"))
+
+
+_EVIL = "</script><img src=x onerror=alert(1)><!--<script>"
+
+
+def test_nothing_breaks_out_of_the_page() -> None:
+    """Names, op_names, sources and the module may hold anything."""
+    text = SEED.read_text().replace("negate.0", "</noscript><img")
+    text = text.replace('op_name="parallelize', f'op_name="{_EVIL}parallelize')
+    text = text.replace('source_file="test_auto_sharding_basic.py"', f'source_file="{_EVIL}.py"')
+    analysis = analysis_of_text(text)
+    page = _Page(_text(analysis, None, *page_sources()))
+    assert not [tag for tag, _ in page.elements if tag == "img" or tag.startswith("img")]
+    assert len(page.of("script")) == 2
+    found = memory_map_data(memory_map(analysis, None))
+    assert _map(page) == found
+    assert any(_EVIL in text for text in found["strings"])
+    assert any(_EVIL in text for text in page.of("td"))
+
+
+@pytest.mark.parametrize(
+    ("script", "style"),
+    [
+        ("const a = '</script>';", "a::after { content: '</style>' }"),
+        ("const a = /<!--<script>/u, b = `</SCRIPT >`;", "/* <!-- </STYLE */"),
+        ("a\r\nb\rc", "d\r\ne\rf"),
+    ],
+)
+def test_the_script_and_the_style_stay_what_they_are(script: str, style: str) -> None:
+    page = _Page(_text(analysis_of(SEED), None, script, style))
+    _, found = page.of("script")
+    (found_style,) = page.of("style")
+    assert not re.search(r"<!--|</?script", found, re.IGNORECASE)
+    assert "\r" not in found + found_style
+    assert found.replace("\\x3c", "<") == script.replace("\r\n", "\n").replace("\r", "\n")
+    assert found_style.replace("\\3c ", "<") == style.replace("\r\n", "\n").replace("\r", "\n")
+    assert page.policy["script-src"] == _hash(found)
+    assert page.policy["style-src"] == _hash(found_style)
+
+
+def test_without_a_script_the_peaks_are_told() -> None:
+    page = _Page(_text(analysis_of(SEED), None, *page_sources()))
+    assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
+    assert page.of("caption") == ["Memory spaces", "Live at the peak of default"]
+    assert page.of("td")[:5] == ["0 default", "580.0 KiB", "580.0 KiB", "4", "cublas-gemm.1"]
+    assert page.of("td")[5:9] == ["256.0 KiB", "44.1 %", "param", "f32[64,256,4]{2,1,0}"]
+    many = _Page(_text(analysis_of(WHILE), None, *page_sources()))
+    assert many.of("p")[1:] == []
+    data = json.dumps(memory_map_data(memory_map(analysis_of(SPLIT), None))).encode()
+    few = _Page("\n".join(memory_map_page(overview(analysis_of(SPLIT), None, 4), data, "", "")))
+    assert few.of("p")[1:] == ["... and 9 smaller values"]

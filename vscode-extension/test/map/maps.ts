@@ -1,0 +1,114 @@
+/** The maps that tests run on: of two real dumps, as the server tells them, and such as chance makes. */
+
+import type { MemoryMap } from "../../src/protocol";
+import hostOffload from "./data/host_offload.json";
+import mlpTrain from "./data/mlp_train.json";
+
+/** What the server's `owned_bytes` has at a step of a space. */
+interface Owned {
+  color: number;
+  step: number;
+  values: number[];
+  ownedBytes: number[];
+}
+
+/** A training step on one CPU, and a program with several memory spaces on a TPU. */
+export const REAL = {
+  mlpTrain: mlpTrain as { map: MemoryMap; owned: Owned[] },
+  hostOffload: hostOffload as { map: MemoryMap; owned: Owned[] },
+};
+
+export interface Slot {
+  label?: string;
+  allocation?: number;
+  offset: number;
+  size: number;
+  start: number;
+  end: number;
+  opName?: string;
+  source?: string;
+  kind?: string;
+  padding?: number;
+}
+
+/** A map of one memory space with some values in some allocations, and a curve that is counted byte by byte. */
+export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: number): MemoryMap {
+  const strings: string[] = [];
+  const number = (text: string | undefined) => (text === undefined ? -1 : strings.push(text) - 1);
+  const live = Array.from({ length: stepCount + 1 }, (_, step) => liveBytes(slots, allocationSizes, step));
+  const changes = live.flatMap((bytes, step) => (bytes === (live[step - 1] ?? 0) ? [] : [step]));
+  const peak = Math.max(...live);
+  return {
+    module: "jit_f",
+    strings,
+    steps: Array.from({ length: stepCount }, (_, step) => number(`instruction.${step}`)),
+    spaces: [
+      {
+        color: 0,
+        name: "default",
+        reservedBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
+        peakLiveBytes: peak,
+        peakStep: peak ? live.indexOf(peak) : -1,
+        curveStep: changes,
+        curveBytes: changes.map((step) => live[step]!),
+      },
+    ],
+    printedPeak: null,
+    allocations: {
+      index: allocationSizes.map((_, row) => row),
+      color: allocationSizes.map(() => 0),
+      sizeBytes: allocationSizes,
+      kind: allocationSizes.map(() => number("temp")),
+    },
+    values: {
+      label: slots.map(({ label }, row) => number(label ?? `value.${row}`)),
+      allocation: slots.map(({ allocation }) => allocation ?? 0),
+      offsetBytes: slots.map(({ offset }) => offset),
+      sizeBytes: slots.map(({ size }) => size),
+      startStep: slots.map(({ start }) => start),
+      endStep: slots.map(({ end }) => end),
+      kind: slots.map(({ kind }) => number(kind ?? "temp")),
+      shape: slots.map(() => -1),
+      opName: slots.map(({ opName }) => number(opName)),
+      source: slots.map(({ source }) => number(source)),
+      paddingBytes: slots.map(({ padding }) => padding ?? -1),
+    },
+  };
+}
+
+/** A source of numbers that are always the same (mulberry32): from 0 up to but not including `below`. */
+export function chance(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+/** Values anywhere, also on each other and of no bytes. */
+export function randomMap(seed: number): MemoryMap {
+  const below = chance(seed);
+  const sizes = Array.from({ length: 1 + below(4) }, () => below(40));
+  const slots = Array.from({ length: below(30) }, (): Slot => {
+    const allocation = below(sizes.length);
+    const offset = below(sizes[allocation]! + 1);
+    const start = below(20) - 1;
+    const end = start < 0 ? -1 : start + below(6);
+    return { allocation, offset, size: below(sizes[allocation]! - offset + 1), start, end };
+  });
+  return mapOf(slots, sizes, 25);
+}
+
+function liveBytes(slots: Slot[], allocationSizes: number[], step: number): number {
+  return allocationSizes
+    .map((size, row) => {
+      const here = slots.filter(({ allocation, start, end }) => {
+        return (allocation ?? 0) === row && start >= 0 && start <= step && step <= end;
+      });
+      const isLive = (byte: number) => here.some(({ offset, size }) => offset <= byte && byte < offset + size);
+      return Array.from({ length: size }, (_, byte) => byte).filter(isLive).length;
+    })
+    .reduce((sum, bytes) => sum + bytes, 0);
+}
