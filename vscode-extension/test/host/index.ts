@@ -4,5 +4,6 @@ import "./split.test";
 import "./module.test";
 import "./single.test";
 import "./seed.test";
+import "./extension.test";
 
 export { runTests as run } from "./suite";

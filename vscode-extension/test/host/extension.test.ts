@@ -1,0 +1,105 @@
+/** What the extension adds to the language features: commands, the status bar, the tree. */
+
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+
+import type { Api } from "../../src/extension";
+import { at, find, open, shortName } from "./places";
+import { eventually, test } from "./suite";
+
+async function api(): Promise<Api> {
+  const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
+  assert.ok(extension, "the extension is not there");
+  return await extension.activate();
+}
+
+/** Where the cursor is, as `name:line`. */
+function here(): string {
+  const editor = vscode.window.activeTextEditor;
+  return editor ? `${shortName(editor.document.uri)}:${editor.selection.active.line + 1}` : "";
+}
+
+/** Opens the live ranges of the dump in three files, and waits until their set is in view. */
+async function openSplit(): Promise<vscode.TextDocument> {
+  const document = await open("split", "-live-range.txt");
+  const { statusBar } = await api();
+  await eventually(() => statusBar.item.text, (text) => text.includes("4.21 MiB peak of 4.22 MiB"));
+  return document;
+}
+
+test("extension: every command is there", async () => {
+  const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
+  const declared = (extension?.packageJSON.contributes.commands as { command: string }[]).map(({ command }) => command);
+  const registered = new Set(await vscode.commands.getCommands(true));
+  assert.deepEqual(declared.filter((command) => !registered.has(command)), []);
+});
+
+test("extension: the status bar tells of the set in view", async () => {
+  const { statusBar } = await api();
+  await openSplit();
+  assert.equal(statusBar.item.command, "xla-lens.goToTruePeak");
+  await open("single", "-buffer-assignment.txt");
+  await eventually(() => statusBar.item.text, (text) => text.includes("5.00 MiB peak of 5.00 MiB"));
+});
+
+test("extension: to the true peak, and to the printed one", async () => {
+  await openSplit();
+  await vscode.commands.executeCommand("xla-lens.goToTruePeak");
+  await eventually(here, (place) => place === "live-range.txt:39");
+  await vscode.commands.executeCommand("xla-lens.goToPeak");
+  await eventually(here, (place) => place === "live-range.txt:84" || place === "live-range.txt:40");
+});
+
+test("extension: the report is copied as Markdown", async () => {
+  await openSplit();
+  await vscode.env.clipboard.writeText("");
+  await vscode.commands.executeCommand("xla-lens.copyReport");
+  assert.match(await vscode.env.clipboard.readText(), /4\.21 MiB/);
+});
+
+test("extension: what is live at the step of the cursor is shown", async () => {
+  const { document, position } = at(await openSplit(), "    20:subtract_multiply_fusion", "20");
+  const editor = await vscode.window.showTextDocument(document);
+  editor.selection = new vscode.Selection(position, position);
+  await vscode.commands.executeCommand("xla-lens.showLiveSetHere");
+  const page = (): string | undefined =>
+    vscode.workspace.textDocuments.find(({ uri }) => uri.scheme === "xla-lens")?.getText();
+  assert.match((await eventually(page, (text) => Boolean(text))) ?? "", /step 20/);
+});
+
+test("extension: the server can be restarted", async () => {
+  const document = await openSplit();
+  await vscode.commands.executeCommand("xla-lens.restartServer");
+  const { position } = at(document, "    dot{}:35-37", "dot");
+  const hover = (): Thenable<vscode.Hover[]> =>
+    vscode.commands.executeCommand<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, position);
+  await eventually(hover, (found) => found.length > 0);
+});
+
+test("extension: the tree has the modules, the worst first", async () => {
+  const { tree } = await api();
+  const roots = (): Thenable<string[]> => tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
+  const found = await eventually(roots, (names) => names.length === 3);
+  assert.deepEqual(found.map((name) => name.split(" ")[0]), ["jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6"]);
+  const module = (await tree.getChildren())[1];
+  assert.equal(module?.uri?.toString().endsWith(".txt"), true);
+  const parts = await tree.getChildren(module);
+  assert.deepEqual(parts.map(({ item }) => item.label), ["Memory space 0 default", "Allocations", "Files"]);
+  const live = parts[0] ? await tree.getChildren(parts[0]) : [];
+  assert.equal(live.length, 13);
+  assert.deepEqual(live.slice(0, 2).map(({ item }) => item.label), ["params_0__0_.1", "dot"]);
+  const { command, arguments: told = [] } = live[1]?.item.command ?? { command: "" };
+  await vscode.commands.executeCommand(command, ...told);
+  await eventually(() => vscode.window.activeTextEditor?.document.lineAt(vscode.window.activeTextEditor.selection.active).text ?? "", (line) => line.includes("<244 dot @0>"));
+});
+
+test("extension: the map of a set is opened once", async () => {
+  await openSplit();
+  await vscode.commands.executeCommand("xla-lens.showMemoryMap");
+  const titles = (): string[] =>
+    vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ input }) => input instanceof vscode.TabInputWebview).map(({ label }) => label);
+  await eventually(titles, (found) => found[0] === "Memory Map: jit_train_step");
+  await vscode.commands.executeCommand("xla-lens.showMemoryMap", await find("split", "-buffer-assignment.txt"));
+  assert.deepEqual(titles(), ["Memory Map: jit_train_step"]);
+  await vscode.commands.executeCommand("workbench.action.closeAllEditors");
+});
