@@ -5,6 +5,7 @@ the same run, so that they mean the same on any machine. Nothing here fails beca
 """
 
 import asyncio
+import json
 import os
 import statistics
 import sys
@@ -22,13 +23,16 @@ from tree_sitter import Parser
 from bare_client import Client
 from request_times import request_times
 from samples import SHARED_DUMPS, big_dumps, member, never
+from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set, load_files, load_module
+from xla_lens.lsp.events import Events
 from xla_lens.lsp.serve import SWITCH_SECONDS
-from xla_lens.lsp.session import Events, Session
+from xla_lens.lsp.session import Session
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks import check, is_exempt
 from xla_lens.model.joining import join
 from xla_lens.model.memory import measure
+from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 from xla_lens.text.document import Document
@@ -155,6 +159,9 @@ def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
     dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
     yield "all checks of the 70B set, over its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
+    analysis, module = analyse(members), load_module(find_set(assignment), {}, None, never)
+    drawn = _timed(lambda: json.dumps(memory_map_data(memory_map(analysis, module.module if module else None))))
+    yield "its memory map as JSON, over its bare parse", f"{drawn / bare:.2f}", ""
     text = _arena(40_000).encode()
     bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))
     arena = join([member(text)])

@@ -20,8 +20,9 @@ from fuzzing.sameness import differences
 from fuzzing.texts import damaged
 from lsp.metamodel import Violation
 from lsp.wire import BARE, PULLING, RICH, Inside, Refused
+from xla_lens.lsp.events import Events
 from xla_lens.lsp.methods import METHODS, Command
-from xla_lens.lsp.session import Events, Session
+from xla_lens.lsp.session import Session
 from xla_lens.lsp.sync import path_of
 from xla_lens.syntax.file_names import split_name
 from xla_lens.text.document import Document

@@ -1,7 +1,7 @@
 """How long VS Code takes to show the first inlay hints of the biggest dump, from the moment its file is opened.
 
-`PYTHONPATH=tests python -m editors.vscode.first_hints [FILE]`, after `make test-editors` has installed what it needs. In
-a window that is there already: at first without a server, and then with the server and the set in memory.
+`PYTHONPATH=tests python -m editors.vscode.first_hints [FILE]`, after `make test-editors` has installed what it needs.
+In a window that is there already: at first without a server, and then with the server and the set in memory.
 """
 
 import contextlib

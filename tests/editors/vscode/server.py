@@ -101,12 +101,14 @@ class VSCode:
     def install(self, vsix: Path) -> Path:
         """Installs an extension from a file; gives its folder."""
         assert vsix.exists(), f"there is no {vsix}: make test-editors builds it"
+        folder = self.folder / "extensions"
+        before = set(folder.glob("*/"))
         command = [*self._command, "--install-extension", str(vsix)]
         done = subprocess.run(
             command, env=self._environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
         assert "successfully installed" in done.stdout, done.stdout + done.stderr
-        (extension,) = (path for path in (self.folder / "extensions").iterdir() if path.is_dir())
+        (extension,) = set(folder.glob("*/")) - before
         return extension
 
     @contextlib.contextmanager

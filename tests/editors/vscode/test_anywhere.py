@@ -150,7 +150,7 @@ def test_a_file_over_50_mib(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, values) as window:
         wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
         # VS Code has a notice of its own, too.
-        told = "VS Code gives extensions no text of more than 50"
+        told = "VS Code gives extensions no text of files over 50.00 MiB, and this one has "
         notices = wait_for(window.notices, lambda notices: any(told in notice for notice in notices), SECONDS)
         assert any("its true peak is 4.21 MiB" in notice for notice in notices), notices
         window.page.locator(".notification-list-item-buttons-container >> text=Open the live-range file").click()

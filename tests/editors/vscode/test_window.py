@@ -86,10 +86,12 @@ def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspa
         assert (map.tells("map.step"), map.tells("map.liveBytes")) == (36, 4419632)
         # From the map to the text.
         map.click("copy.2")
-        window.wait_for_line("<228 copy.2 @0>")
+        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        # The keyboard has stayed in the map.
+        window.page.keyboard.press("Control+1")
+        wait_for(window.cursor, lambda place: place[0] == 51, SECONDS)
         assert map.tells("map.label(map.selected)") == "copy.2"
         # And from the text to the map.
-        window.open(_file(workspace, "split", "-live-range"))
         window.go_to(67, 7)
         wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
         window.go_to(20, 9)

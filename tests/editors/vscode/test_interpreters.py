@@ -1,0 +1,67 @@
+"""Which Python the server runs with."""
+
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from editors.driving import wait_for
+from editors.vscode.server import SECONDS, VSIX, VSCode
+from editors.vscode.window import Browser, Window
+
+_API = """
+exports.activate = () => ({
+  environments: {
+    getActiveEnvironmentPath: () => ({ path: "chosen" }),
+    resolveEnvironment: async ({ path }) => ({ executable: { uri: { fsPath: path === "chosen" ? PYTHON : "" } } }),
+  },
+});
+"""
+"""As much of the API of the Python extension as is used, as it is documented."""
+
+
+def _python_extension(folder: Path, python: Path) -> Path:
+    """What goes by the name of the Python extension, in which an interpreter is chosen."""
+    manifest = {
+        "name": "python",
+        "publisher": "ms-python",
+        "version": "2026.1.0",
+        "engines": {"vscode": "^1.91.0"},
+        "main": "./index.js",
+        "activationEvents": [],
+    }
+    vsix = folder / "python.vsix"
+    with zipfile.ZipFile(vsix, "w") as archive:
+        archive.writestr("extension/package.json", json.dumps(manifest))
+        archive.writestr("extension/index.js", _API.replace("PYTHON", json.dumps(str(python))))
+    return vsix
+
+
+@pytest.mark.parametrize("chosen_by", ["the Python extension", "the setting", "the PATH"])
+def test_the_interpreter(browser: Browser, path: str, workspace: Path, tmp_path: Path, chosen_by: str) -> None:
+    """That of the setting comes first, then that of the Python extension, then the first on the PATH that fits."""
+    for name in ("extension", "setting"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        (tmp_path / name / "python3").chmod(0o755)
+    settings = {"xla-lens.server.python": str(tmp_path / "setting" / "python3")} if chosen_by == "the setting" else {}
+    server = VSCode(tmp_path / "vscode", {"PATH": path}, **settings)
+    server.install(VSIX)
+    if chosen_by != "the PATH":
+        server.install(_python_extension(tmp_path, tmp_path / "extension" / "python3"))
+    (file,) = (workspace / "split").glob("*-live-range.txt")
+    with (
+        server.running("--disable-workspace-trust"),
+        Window.opened(browser, server, workspace, file, traces=tmp_path) as window,
+    ):
+        window.wait_for_text("MiB live")
+        asked = wait_for(server.extension_log, lambda log: "CPython 3." in log, SECONDS)
+        wanted = {
+            "the Python extension": tmp_path / "extension",
+            "the setting": tmp_path / "setting",
+            "the PATH": Path(path.partition(":")[0]),
+        }
+        found = [line for line in asked.splitlines() if ": CPython 3." in line]
+        assert f"{wanted[chosen_by] / 'python3' if chosen_by != 'the PATH' else 'python3'}: CPython" in found[0], found
