@@ -6,7 +6,7 @@ import { kept } from "./kept";
 import type { Layout } from "./layout";
 import { NONE, valueText } from "./model";
 import { human } from "./numbers";
-import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
+import { byteScale, drawAxes, MARGIN, type Plot, type Scale, stepScale } from "./plot";
 import { FAINT, paint, type Raster, rasterise } from "./raster";
 import type { Scene } from "./scene";
 import { colourText, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
@@ -176,6 +176,7 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
       const label = marks.append("text").attr("class", "gutter").attr("x", width + 6).attr("y", middle);
       const isTall = bottom - top >= 2.4 * LINE_HEIGHT;
       label.attr("dy", isTall ? "-0.25em" : "0.35em").text(isTall ? name : `${name} ${about}`);
+      if (!isTall && label.node()!.getComputedTextLength() > MARGIN.right - 8) label.text(name);
       if (isTall) label.append("tspan").attr("x", width + 6).attr("dy", "1.15em").text(about);
       free = isTall ? middle - LINE_HEIGHT / 2 : middle;
     }

@@ -20,8 +20,7 @@ export class Node {
     /** A file of the set, of a module. */
     readonly uri?: vscode.Uri,
   ) {
-    if (!make) item.collapsibleState = vscode.TreeItemCollapsibleState.None;
-    else item.collapsibleState ||= vscode.TreeItemCollapsibleState.Collapsed;
+    item.collapsibleState = vscode.TreeItemCollapsibleState[make ? "Collapsed" : "None"];
   }
 
   children(): Promise<Node[]> {
@@ -37,6 +36,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[] = [];
   private roots: Promise<Node[]> | undefined;
+  private hasOpened = false;
   private poll: NodeJS.Timeout | undefined;
 
   readonly onDidChangeTreeData = this.changed.event;
@@ -89,10 +89,20 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     clearTimeout(this.poll);
     if (told.isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
     this.view.message = told.isCut ? `The first ${counted(told.modules.length, "dump set")} of the workspace.` : "";
-    return told.modules.map((module) => this.module(module, told.modules.length === 1));
+    const modules = told.modules.map((module) => this.module(module));
+    if (!told.isReading) this.openOnly(modules);
+    return modules;
   }
 
-  private module(module: ModuleSummary, isOnly: boolean): Node {
+  /** Opens the module of a workspace that has one only, once: it may be closed again. */
+  private openOnly([only, ...others]: readonly Node[]): void {
+    if (this.hasOpened || !only || others.length) return;
+    this.hasOpened = true;
+    // The view must have it first.
+    setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
+  }
+
+  private module(module: ModuleSummary): Node {
     const item = new vscode.TreeItem(module.module || "module");
     const [worst] = [...module.spaces].sort((one, other) => other.peakLiveBytes - one.peakLiveBytes);
     item.id = module.uri;
@@ -100,7 +110,6 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
-    if (isOnly) item.collapsibleState = vscode.TreeItemCollapsibleState.Expanded;
     const uri = vscode.Uri.parse(module.uri);
     const make = async (self: Node) => {
       const overview = await this.sets.overview(uri);
@@ -166,7 +175,6 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
   item.description = `${human(space.peakLiveBytes)} at step ${space.peakStep.toLocaleString("en-US")}`;
   item.tooltip = `The true peak: ${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} that are reserved${space.peakInstruction && `, in ${space.peakInstruction}`}`;
   if (space.peakLocation) item.command = goingTo(space.peakLocation);
-  item.collapsibleState = vscode.TreeItemCollapsibleState.Collapsed;
   return new Node(item, parent, (self) => [
     ...space.live.map((value) => valueNode(value, space, self)),
     ...restNode(space.liveCount - space.live.length, self),

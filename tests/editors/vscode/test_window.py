@@ -87,11 +87,10 @@ def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspa
         # From the map to the text.
         map.click("copy.2")
         wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
-        # The keyboard has stayed in the map.
-        window.page.keyboard.press("Control+1")
-        wait_for(window.cursor, lambda place: place[0] == 51, SECONDS)
-        assert map.tells("map.label(map.selected)") == "copy.2"
+        wait_for(lambda: window.texts(".active-line-number"), lambda found: found == ["51"], SECONDS)
+        assert map.tells("document.hasFocus()")
         # And from the text to the map.
+        window.page.locator(".view-lines").first.click()
         window.go_to(67, 7)
         wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
         window.go_to(20, 9)
