@@ -44,7 +44,7 @@ def _file(folder: Path) -> Iterator[Path]:
     if len(sys.argv) > 1:
         yield Path(sys.argv[1]).resolve()
     elif SHARED_DUMPS.is_dir():
-        yield next(big_dumps(folder / "big").glob("*/llama3_70b*/*-live-range.txt"))
+        yield next(big_dumps(folder / "big").glob("*/llama3_70b*/module_0000*-live-range.txt"))
     else:
         sys.exit("which file? there is no collection of dumps")
 
