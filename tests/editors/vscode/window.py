@@ -304,6 +304,6 @@ def _note_elsewhere(url: str, address: str, elsewhere: list[str]) -> None:
     """Notes an address that is not that of the server."""
     own = (f"http://{address}/", f"ws://{address}/", f"blob:http://{address}/", "data:")
     # VS Code looks for its own extensions in the first; the second never leaves the browser: files for webviews.
-    virtual = r"https://open-vsx\.org/|https://vscode-remote[^/]*\.vscode-resource\.vscode-cdn\.net/"
+    virtual = r"https://[^/]+/vscode/gallery/|https://vscode-remote[^/]*\.vscode-resource\.vscode-cdn\.net/"
     if not url.startswith(own) and not re.match(virtual, url):
         elsewhere.append(url)
