@@ -29,7 +29,7 @@ PLATFORMS: Final = {
 }
 """By the names that VS Code has for them, the tags of wheels that run there."""
 
-_LEFT_OUT: Final = re.compile(r"(^|/)(tests|__pycache__|f2py|include|bin)(/|$)|\.(pyi|h|c|a|pxd|pyx)$")
+_LEFT_OUT: Final = re.compile(r"(^|/)(tests|__pycache__|f2py|include|bin)(/|$)|\.(pyi|h|c|a|lib|pxd|pyx)$")
 """Parts of packages that nothing needs at run time."""
 
 _OF_ONE_BUILD: Final = re.compile(
