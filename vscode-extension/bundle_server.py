@@ -33,7 +33,7 @@ _LEFT_OUT: Final = re.compile(r"(^|/)(tests|__pycache__|f2py|include|bin)(/|$)|\
 """Parts of packages that nothing needs at run time."""
 
 _OF_ONE_BUILD: Final = re.compile(
-    r"\.dist-info/(RECORD|WHEEL|INSTALLER|REQUESTED|direct_url\.json)$|^numpy/__config__\.py$"
+    r"\.dist-info/(RECORD|WHEEL|DELVEWHEEL|INSTALLER|REQUESTED|direct_url\.json)$|^numpy/__config__\.py$"
 )
 """Files that tell how a wheel was built or installed: one of them will do."""
 
