@@ -1,7 +1,7 @@
 /** Builds the extension: `node build.mjs` bundles the code, `node build.mjs package [TARGET]` makes the VSIX, too. */
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
@@ -13,7 +13,7 @@ const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
 const SAMPLE = join("media", "sample");
 
 process.chdir(import.meta.dirname);
-await build({
+const { metafile } = await build({
   entryPoints: ["src/extension.ts"],
   outfile: "dist/extension.js",
   bundle: true,
@@ -23,8 +23,10 @@ await build({
   external: ["vscode"],
   minify: true,
   legalComments: "none",
+  metafile: true,
   logLevel: "warning",
 });
+writeFileSync(join("dist", "ThirdPartyNotices.txt"), notices(Object.keys(metafile.inputs)));
 await buildMap();
 if (what === "package") {
   const own = join("..", ".venv", "bin", "python");
@@ -33,7 +35,20 @@ if (what === "package") {
   rmSync(SAMPLE, { recursive: true, force: true });
   cpSync(join("..", "tests", "dumps", "cpu-jaxlib0.12.0.1", "mlp_train"), SAMPLE, { recursive: true });
   run(python, "bundle_server.py", "--target", target, ...rest);
-  run(join("node_modules", ".bin", "vsce"), "package", "--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links", "--target", target, "--out", `dist/xla-lens-${target}.vsix`);
+  const options = ["--no-dependencies", "--allow-missing-repository", "--no-rewrite-relative-links"];
+  const vsce = join("node_modules", "@vscode", "vsce", "vsce");
+  run(process.execPath, vsce, "package", ...options, "--target", target, "--out", `dist/xla-lens-${target}.vsix`);
+}
+
+/** The licenses of the packages that some of these files belong to. */
+function notices(files) {
+  const packages = new Set(files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean));
+  return [...packages].sort().map((name) => {
+    const folder = join("node_modules", name);
+    const license = readdirSync(folder).find((file) => /^licen[sc]e/i.test(file));
+    if (!license) throw new Error(`${name} has no license`);
+    return `${name}\n\n${readFileSync(join(folder, license), "utf8").trim()}\n`;
+  }).join("\n----\n\n");
 }
 
 function run(command, ...args) {

@@ -49,5 +49,12 @@ def test_nothing_is_in_it_that_nobody_needs(vsix: zipfile.ZipFile) -> None:
     needless = re.compile(r"/tests/|/node_modules/|^extension/(src|map|test)/|\.ts$|\.map$|\.pyc$")
     assert [name for name in sizes if needless.search(name)] == []
     assert sum(sizes.values()) < 40 << 20
-    for name in ("package.json", "readme.md", "changelog.md", "LICENSE.txt", "dist/extension.js", "media/icon.png"):
+    for name in (
+        "package.json",
+        "readme.md",
+        "changelog.md",
+        "LICENSE.txt",
+        "dist/extension.js",
+        "dist/ThirdPartyNotices.txt",
+    ):
         assert f"extension/{name}" in sizes, name
