@@ -212,7 +212,7 @@ class DumpSetState:
     def _module_loaded(self, job: _Job) -> None:
         if self.module:
             self._note_analysed(job, Path(self.module.member.label), self.module.member.document)
-        self._events.module_loaded(self)
+            self._events.module_loaded(self)
 
     def _note_analysed(self, job: _Job, path: Path, document: Document) -> None:
         """A document was read as it was at the start of a load."""
