@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { human, percent } from "../map/numbers";
-import type { Overview, SpaceOverview } from "./protocol";
+import type { Overview, SpaceSummary } from "./protocol";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";
 
@@ -46,9 +46,9 @@ export class StatusBar implements vscode.Disposable {
 }
 
 /** The memory space of the greatest peak; of a set without live ranges the one that reserves most. */
-export function worstSpace({ spaces }: Overview): SpaceOverview | undefined {
-  const bytes = (space: SpaceOverview) => [space.peakStep < 0 ? -1 : space.peakLiveBytes, space.reservedBytes] as const;
-  return spaces.reduce<SpaceOverview | undefined>((worst, space) => {
+export function worstSpace<Space extends SpaceSummary>({ spaces }: { spaces: readonly Space[] }): Space | undefined {
+  const bytes = (space: Space) => [space.peakStep < 0 ? -1 : space.peakLiveBytes, space.reservedBytes] as const;
+  return spaces.reduce<Space | undefined>((worst, space) => {
     if (!worst) return space;
     const [[peak, reserved], [worstPeak, worstReserved]] = [bytes(space), bytes(worst)];
     return peak > worstPeak || (peak === worstPeak && reserved > worstReserved) ? space : worst;
