@@ -37,10 +37,11 @@ export class StatusBar implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    const peak = worst.peakStep < 0 ? "" : `${human(worst.peakLiveBytes)} peak of `;
-    this.item.text = `$(pulse) ${peak}${human(worst.reservedBytes)}`;
+    const reserved = human(worst.reservedBytes);
+    const [peak, word] = worst.peakStep < 0 ? ["", " reserved"] : [`${human(worst.peakLiveBytes)} peak of `, ""];
+    this.item.text = `$(pulse) ${peak}${reserved}${word}`;
     this.item.tooltip = tooltip(overview);
-    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${human(worst.reservedBytes)} reserved` };
+    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved` };
     this.item.show();
   }
 }
@@ -70,6 +71,6 @@ function tooltip(overview: Overview): vscode.MarkdownString {
     const bytes = printedPeak.bytes === null ? "a peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${printedPeak.step.toLocaleString("en-US")}.`);
   }
-  text.appendMarkdown("\n\nClick to go to the true peak.");
+  if (worstSpace(overview)?.peakLocation) text.appendMarkdown("\n\nClick to go to the true peak.");
   return text;
 }
