@@ -18,6 +18,7 @@ from xla_lens.lsp.settings import Settings, read_settings
             Settings(max_peak=16 << 30, max_reserved=3 << 19, ignored_codes=frozenset({"peak-understated"})),
         ),
         ({"diagnostics": {"maxPeak": None, "workspace": True}}, Settings(checks_workspace=True)),
+        ({"diagnostics": {"maxPeak": "", "maxReserved": ""}}, Settings()),
         ({"python": {"path": "/usr/bin/python3"}, "trace": {"server": "off"}}, Settings()),
     ],
 )

@@ -106,10 +106,11 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
 }
 
 function spacesOf(model: Model): [string, string][] {
-  return model.map.spaces.map((space) => [
-    String(space.color),
-    `${spaceName(space)}: ${human(space.peakLiveBytes)} of ${human(space.reservedBytes)}`,
-  ]);
+  return model.map.spaces.map((space) => {
+    const reserved = human(space.reservedBytes);
+    const bytes = space.peakStep < 0 ? `${reserved} reserved` : `${human(space.peakLiveBytes)} of ${reserved}`;
+    return [String(space.color), `${spaceName(space)}: ${bytes}`];
+  });
 }
 
 /** The biggest allocations of a space, and the one that is shown. */

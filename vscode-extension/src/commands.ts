@@ -65,7 +65,9 @@ const ABOUT_A_SET: Readonly<Record<string, Command>> = {
     const page = await vscode.window.withProgress(progress, () => server.ask<string>("report", { uri: uri.toString(), format: "html" }));
     const name = basename(uri.path).replace(/(?:-[a-z-]+)?\.txt$/, "-memory-map.html");
     const target = page && (await vscode.window.showSaveDialog({ title, defaultUri: vscode.Uri.joinPath(uri, "..", name), filters: { HTML: ["html"] } }));
-    if (target) await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
+    if (!target) return;
+    await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
+    vscode.window.setStatusBarMessage(`$(check) The memory map is in ${basename(target.path)}.`, 5000);
   },
 
   async copyReport({ server }, uri) {

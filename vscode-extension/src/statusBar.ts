@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { human, percent } from "../map/numbers";
-import type { Overview, SpaceOverview } from "./protocol";
+import type { Overview, SpaceSummary } from "./protocol";
 import { SECTION } from "./server";
 import type { Sets } from "./sets";
 
@@ -37,18 +37,19 @@ export class StatusBar implements vscode.Disposable {
       this.item.hide();
       return;
     }
-    const peak = worst.peakStep < 0 ? "" : `${human(worst.peakLiveBytes)} peak of `;
-    this.item.text = `$(pulse) ${peak}${human(worst.reservedBytes)}`;
+    const reserved = human(worst.reservedBytes);
+    const [peak, word] = worst.peakStep < 0 ? ["", " reserved"] : [`${human(worst.peakLiveBytes)} peak of `, ""];
+    this.item.text = `$(pulse) ${peak}${reserved}${word}`;
     this.item.tooltip = tooltip(overview);
-    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${human(worst.reservedBytes)} reserved` };
+    this.item.accessibilityInformation = { label: `XLA Lens: ${peak}${reserved} reserved` };
     this.item.show();
   }
 }
 
 /** The memory space of the greatest peak; of a set without live ranges the one that reserves most. */
-export function worstSpace({ spaces }: Overview): SpaceOverview | undefined {
-  const bytes = (space: SpaceOverview) => [space.peakStep < 0 ? -1 : space.peakLiveBytes, space.reservedBytes] as const;
-  return spaces.reduce<SpaceOverview | undefined>((worst, space) => {
+export function worstSpace<Space extends SpaceSummary>({ spaces }: { spaces: readonly Space[] }): Space | undefined {
+  const bytes = (space: Space) => [space.peakStep < 0 ? -1 : space.peakLiveBytes, space.reservedBytes] as const;
+  return spaces.reduce<Space | undefined>((worst, space) => {
     if (!worst) return space;
     const [[peak, reserved], [worstPeak, worstReserved]] = [bytes(space), bytes(worst)];
     return peak > worstPeak || (peak === worstPeak && reserved > worstReserved) ? space : worst;
@@ -70,6 +71,6 @@ function tooltip(overview: Overview): vscode.MarkdownString {
     const bytes = printedPeak.bytes === null ? "a peak" : `a peak of ${human(printedPeak.bytes)}`;
     text.appendMarkdown(`\nXLA prints ${bytes} at step ${printedPeak.step.toLocaleString("en-US")}.`);
   }
-  text.appendMarkdown("\n\nClick to go to the true peak.");
+  if (worstSpace(overview)?.peakLocation) text.appendMarkdown("\n\nClick to go to the true peak.");
   return text;
 }

@@ -8,6 +8,7 @@ import { counted, human, percent } from "../map/numbers";
 import type { AllocationEntry, Modules, ModuleSummary, Overview, SetFile, SpaceOverview, ValueEntry, WhatIsAt } from "./protocol";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
+import { worstSpace } from "./statusBar";
 
 /** A line of the tree. What it has below is made once, when it is first opened, so that a line can be revealed. */
 export class Node {
@@ -104,9 +105,9 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   private module(module: ModuleSummary): Node {
     const item = new vscode.TreeItem(module.module || "module");
-    const [worst] = [...module.spaces].sort((one, other) => other.peakLiveBytes - one.peakLiveBytes);
+    const worst = worstSpace(module);
     item.id = module.uri;
-    if (worst) item.description = human(worst.peakStep < 0 ? worst.reservedBytes : worst.peakLiveBytes);
+    if (worst) item.description = worst.peakStep < 0 ? `${human(worst.reservedBytes)} reserved` : human(worst.peakLiveBytes);
     item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";

@@ -73,7 +73,10 @@ def _number(value: Any) -> int:
     return value
 
 
-def _size(value: Any) -> int:
+def _size(value: Any) -> int | None:
+    # An editor's empty field.
+    if value == "":
+        return None
     size_bytes = parse_size(value) if isinstance(value, str) else None
     if size_bytes is None:
         raise Unreadable('is a size such as "16GiB"')

@@ -19,6 +19,8 @@ from editors.vscode.server import VSIX, VSCode, some_dumps
 def main() -> None:
     """Serves until Ctrl+C."""
     given = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
+    if given and not given.is_dir():
+        sys.exit(f"there is no folder {given}")
     code = shutil.which("code")
     if code:
         folder = given or some_dumps(Path(tempfile.mkdtemp(prefix="xla-lens-")))
@@ -29,6 +31,9 @@ def main() -> None:
         folder = given or some_dumps(Path(name) / "dumps")
         server = VSCode(Path(name) / "vscode", {"PATH": os.environ["PATH"]})
         server.install(VSIX)
+        # However it ends, nothing of the server is left.
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.default_int_handler)
         with server.running("--disable-workspace-trust"):
             print(f"VS Code is at http://{server.address}/?folder={quote(str(folder))} until Ctrl+C", flush=True)
             try:

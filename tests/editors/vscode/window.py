@@ -156,6 +156,19 @@ class Window:
         """Runs a command from the palette."""
         self._pick("F1", f">{title}", title)
 
+    def ask(self, title: str) -> None:
+        """Runs a command from the palette that asks for more."""
+        self._pick("F1", f">{title}", title, closes=False)
+
+    def take(self, label: str) -> None:
+        """Takes what has a label in the list that is open."""
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=label).first.click()
+
+    def reload(self) -> None:
+        """Starts the window again."""
+        with self.page.expect_navigation():
+            self.ask("Developer: Reload Window")
+
     def open(self, path: Path) -> None:
         """Opens a file by its path."""
         self._pick("Control+p", str(path), path.name)
@@ -205,7 +218,7 @@ class Window:
 
         wait_for(is_open, seconds=SECONDS)
 
-    def _pick(self, key: str, text: str, label: str) -> None:
+    def _pick(self, key: str, text: str, label: str, *, closes: bool = True) -> None:
         """Picks what comes first for some text in the list that a key opens; it has to have a label."""
 
         entries = ".quick-input-list .monaco-list-row .label-name"
@@ -224,7 +237,8 @@ class Window:
 
         wait_for(offered, seconds=SECONDS)
         self.page.keyboard.press("Enter")
-        wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
+        if closes:
+            wait_for(lambda: self.page.locator(".quick-input-widget").is_hidden(), seconds=SECONDS)
 
     def _type(self, key: str, text: str) -> None:
         """Types a text into the box that a key opens."""
@@ -257,6 +271,10 @@ class Map:
         """The row of the value that has a label; waits for it."""
         search = f"Array.from({{length: 1000}}, (_, value) => map.label(value)).indexOf({json.dumps(label)})"
         return wait_for(lambda: self.tells(search), lambda row: row >= 0, SECONDS)
+
+    def choose(self, control: str, label: str) -> None:
+        """Chooses in one of the lists above the pictures, such as `space`."""
+        self._frame.locator(f'[data-control="{control}"]').select_option(label=label)
 
     def click(self, label: str) -> None:
         """Clicks on the rectangle of a value."""
