@@ -90,7 +90,8 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     clearTimeout(this.poll);
     if (told.isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
     this.view.message = told.isCut ? `The first ${counted(told.modules.length, "dump set")} of the workspace.` : "";
-    const modules = told.modules.map((module) => this.module(module));
+    const names = told.modules.map(({ module }) => module);
+    const modules = told.modules.map((module) => this.module(module, names.indexOf(module.module) !== names.lastIndexOf(module.module)));
     if (!told.isReading) this.openOnly(modules);
     return modules;
   }
@@ -103,15 +104,16 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
   }
 
-  private module(module: ModuleSummary): Node {
+  /** One module; where others have its name, too, with its file. */
+  private module(module: ModuleSummary, isAmbiguous: boolean): Node {
     const item = new vscode.TreeItem(module.module || "module");
-    const worst = worstSpace(module);
+    const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module)];
     item.id = module.uri;
-    if (worst) item.description = worst.peakStep < 0 ? `${human(worst.reservedBytes)} reserved` : human(worst.peakLiveBytes);
+    const size = worst && (worst.peakStep < 0 ? `${human(worst.reservedBytes)} reserved` : human(worst.peakLiveBytes));
+    item.description = [size, isAmbiguous && vscode.workspace.asRelativePath(uri)].filter(Boolean).join(" · ");
     item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
-    const uri = vscode.Uri.parse(module.uri);
     const make = async (self: Node) => {
       const overview = await this.sets.overview(uri);
       return overview ? parts(overview, self) : [];

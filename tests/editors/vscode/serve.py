@@ -4,6 +4,7 @@ Opens a folder of dumps in the `code` that is on the PATH, with the extension in
 VS Code on loopback, with a new profile, and prints the address for a browser.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -25,7 +26,7 @@ def main() -> None:
     if code:
         folder = given or some_dumps(Path(tempfile.mkdtemp(prefix="xla-lens-")))
         subprocess.run([code, "--install-extension", VSIX, "--force"], check=True)
-        subprocess.run([code, folder, *sorted(folder.glob("split/*-live-range.txt"))], check=True)
+        subprocess.run([code, folder, *_first(folder)], check=True)
         return
     with tempfile.TemporaryDirectory(prefix="xla-lens-") as name:
         folder = given or some_dumps(Path(name) / "dumps")
@@ -35,11 +36,18 @@ def main() -> None:
         for ending in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(ending, signal.default_int_handler)
         with server.running("--disable-workspace-trust"):
-            print(f"VS Code is at http://{server.address}/?folder={quote(str(folder))} until Ctrl+C", flush=True)
+            files = [["openFile", f"vscode-remote://{server.address}{quote(str(path))}"] for path in _first(folder)]
+            query = f"folder={quote(str(folder))}&payload={quote(json.dumps(files))}"
+            print(f"VS Code is at http://{server.address}/?{query} until Ctrl+C", flush=True)
             try:
                 signal.pause()
             except KeyboardInterrupt:
                 print()
+
+
+def _first(folder: Path) -> list[Path]:
+    """The file of a folder to open first, if there is one."""
+    return sorted(folder.rglob("*-live-range.txt"))[:1]
 
 
 if __name__ == "__main__":
