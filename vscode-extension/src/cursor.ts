@@ -15,7 +15,8 @@ export interface Follower {
 /** So that a cursor that runs through the text is not asked about at each line. */
 const PAUSE_MS = 100;
 
-export function followCursor(server: Server, followers: readonly Follower[]): vscode.Disposable {
+/** Tells the followers where the cursor is when it moves, and when there is something new to be seen. */
+export function followCursor(server: Server, followers: readonly Follower[], onDidShow: vscode.Event<void>): vscode.Disposable {
   let pause: NodeJS.Timeout | undefined;
   let moves = 0;
 
@@ -32,8 +33,9 @@ export function followCursor(server: Server, followers: readonly Follower[]): vs
     clearTimeout(pause);
     if (isDump(textEditor.document)) pause = setTimeout(() => void look(textEditor), PAUSE_MS);
   });
-  return new vscode.Disposable(() => {
-    clearTimeout(pause);
-    moved.dispose();
+  const shown = onDidShow(() => {
+    const editor = vscode.window.activeTextEditor;
+    if (editor && isDump(editor.document)) void look(editor);
   });
+  return vscode.Disposable.from(moved, shown, { dispose: () => clearTimeout(pause) });
 }

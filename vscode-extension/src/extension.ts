@@ -41,7 +41,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     maps,
     recogniseDumps(log),
     watchBigFiles(sets),
-    followCursor(server, [tree, maps]),
+    followCursor(server, [tree, maps], maps.onDidOpen),
     registerCommands({ context, server, sets, tree, maps, log }),
     sets.onDidView(tellInView),
     vscode.workspace.onDidOpenTextDocument(startFor),

@@ -13,8 +13,12 @@ const VIEW_TYPE = `${SECTION}.memoryMap`;
 
 export class Maps implements Follower, vscode.Disposable {
   private readonly maps = new Map<string, ShownMap>();
+  private readonly opened = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[];
   private readonly page: Page;
+
+  /** A map is drawn that was not there before. */
+  readonly onDidOpen = this.opened.event;
 
   constructor(
     context: vscode.ExtensionContext,
@@ -28,6 +32,7 @@ export class Maps implements Follower, vscode.Disposable {
       icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
     };
     this.subscriptions = [
+      this.opened,
       server.onDidStart(() => this.maps.forEach((map) => void map.load())),
       server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
       vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
@@ -52,7 +57,8 @@ export class Maps implements Follower, vscode.Disposable {
       return;
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-    this.add(vscode.window.createWebviewPanel(VIEW_TYPE, "Memory Map", where), vscode.Uri.parse(overview?.uri ?? uri.toString()));
+    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, "Memory Map", where);
+    this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString())).onDidDraw(() => this.opened.fire());
   }
 
   /** Shows in the map what the cursor is on. */
@@ -66,7 +72,7 @@ export class Maps implements Follower, vscode.Disposable {
     this.maps.forEach((map) => map.dispose());
   }
 
-  private add(panel: vscode.WebviewPanel, uri: vscode.Uri): void {
+  private add(panel: vscode.WebviewPanel, uri: vscode.Uri): ShownMap {
     const key = uri.toString();
     this.maps.get(key)?.dispose();
     const map = new ShownMap(panel, uri, this.page, this.server, this.sets);
@@ -74,6 +80,7 @@ export class Maps implements Follower, vscode.Disposable {
     panel.onDidDispose(() => {
       if (this.maps.get(key) === map) this.maps.delete(key);
     });
+    return map;
   }
 }
 
@@ -87,8 +94,13 @@ interface Page {
 }
 
 class ShownMap implements vscode.Disposable {
+  private readonly drawn = new vscode.EventEmitter<void>();
   private isReady = false;
   private isLoading = false;
+  private isDrawn = false;
+
+  /** The page was given the map for the first time. */
+  readonly onDidDraw = this.drawn.event;
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
@@ -135,6 +147,8 @@ class ShownMap implements vscode.Disposable {
       }
       this.panel.title = map.module ? `Memory Map: ${map.module}` : "Memory Map";
       this.tell({ type: "map", uri, map });
+      if (!this.isDrawn) this.drawn.fire();
+      this.isDrawn = true;
     } catch (error) {
       this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
     } finally {
