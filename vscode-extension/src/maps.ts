@@ -17,7 +17,7 @@ export class Maps implements Follower, vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private readonly page: Page;
 
-  /** A map is drawn that was not there before. */
+  /** A map that was opened is drawn, or drawn anew. */
   readonly onDidOpen = this.opened.event;
 
   constructor(
@@ -97,9 +97,9 @@ class ShownMap implements vscode.Disposable {
   private readonly drawn = new vscode.EventEmitter<void>();
   private isReady = false;
   private isLoading = false;
-  private isDrawn = false;
+  private isOutdated = false;
 
-  /** The page was given the map for the first time. */
+  /** The page was given the map: for the first time, or of a set that has changed. */
   readonly onDidDraw = this.drawn.event;
 
   constructor(
@@ -113,6 +113,9 @@ class ShownMap implements vscode.Disposable {
     panel.webview.onDidReceiveMessage((message: FromMap) => void this.answer(message));
     panel.onDidChangeViewState(() => {
       if (panel.active) sets.view(uri);
+    });
+    panel.onDidDispose(() => {
+      this.isReady = false;
     });
     panel.webview.options = { enableScripts: true, localResourceRoots: [page] };
     panel.webview.html = frame(panel.webview, page);
@@ -134,8 +137,9 @@ class ShownMap implements vscode.Disposable {
     this.panel.dispose();
   }
 
-  /** Draws the set as it is now. What is being asked for already waits for the set to be loaded. */
+  /** Draws the set as it is now; if it is being asked for already, once more after that. */
   async load(): Promise<void> {
+    this.isOutdated = this.isLoading;
     if (!this.isReady || this.isLoading) return;
     this.isLoading = true;
     const uri = this.uri.toString();
@@ -147,13 +151,13 @@ class ShownMap implements vscode.Disposable {
       }
       this.panel.title = map.module ? `Memory Map: ${map.module}` : "Memory Map";
       this.tell({ type: "map", uri, map });
-      if (!this.isDrawn) this.drawn.fire();
-      this.isDrawn = true;
+      this.drawn.fire();
     } catch (error) {
       this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
     } finally {
       this.isLoading = false;
     }
+    if (this.isOutdated) await this.load();
   }
 
   private async answer(message: FromMap): Promise<void> {
@@ -191,8 +195,9 @@ class ShownMap implements vscode.Disposable {
     await goTo(place.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
+  /** Tells the page something, if it is there: it may be closed while an answer is under way. */
   private tell(message: ToMap): void {
-    void this.panel.webview.postMessage(message);
+    if (this.isReady) void this.panel.webview.postMessage(message);
   }
 }
 
