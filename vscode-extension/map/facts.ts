@@ -61,8 +61,3 @@ export function allocationWords(model: Model, allocation: number): [name: string
   const { index, kind, sizeBytes } = model.map.allocations;
   return [`${index[allocation]} ${text(model, kind[allocation])}`, human(sizeBytes[allocation] ?? 0)];
 }
-
-/** A source without the folders of its file. */
-export function withoutFolders(source: string): string {
-  return source.replace(/^[^:]*\/(?=[^/:]+:)/, "");
-}

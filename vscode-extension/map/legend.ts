@@ -3,11 +3,11 @@
 import type { Actions } from "./actions";
 import type { Colouring } from "./colouring";
 import { make, write } from "./dom";
-import { withoutFolders } from "./facts";
 import { kept } from "./kept";
 import { type LiveSet, sums } from "./live";
 import { human } from "./numbers";
 import type { Scene } from "./scene";
+import { withoutFolders } from "./sources";
 import { colourText, type Theme } from "./theme";
 
 export interface Legend {

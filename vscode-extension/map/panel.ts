@@ -2,12 +2,12 @@
 
 import type { Actions } from "./actions";
 import { make, write } from "./dom";
-import { withoutFolders } from "./facts";
 import { sums } from "./live";
 import { instructionAt, NONE, text, valueText } from "./model";
 import { counted, grouped, human, percent } from "./numbers";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
+import { withoutFolders } from "./sources";
 import { colourText, type Theme } from "./theme";
 
 export interface Panel {

@@ -6,10 +6,8 @@ import * as vscode from "vscode";
 import type { Follower } from "./cursor";
 import { goTo } from "./places";
 import type { Description, FromMap, MemoryMap, ToMap, WhatIsAt } from "./protocol";
-import { SECTION, type Server } from "./server";
-import type { Sets } from "./sets";
-
-const VIEW_TYPE = `${SECTION}.memoryMap`;
+import type { Server } from "./server";
+import { MAP_TYPE, type Sets } from "./sets";
 
 export class Maps implements Follower, vscode.Disposable {
   private readonly maps = new Map<string, ShownMap>();
@@ -35,7 +33,7 @@ export class Maps implements Follower, vscode.Disposable {
       this.opened,
       server.onDidStart(() => this.maps.forEach((map) => void map.load())),
       server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
-      vscode.window.registerWebviewPanelSerializer(VIEW_TYPE, {
+      vscode.window.registerWebviewPanelSerializer(MAP_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
           if (state?.uri) this.add(panel, vscode.Uri.parse(state.uri));
           else panel.dispose();
@@ -57,7 +55,7 @@ export class Maps implements Follower, vscode.Disposable {
       return;
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-    const panel = vscode.window.createWebviewPanel(VIEW_TYPE, "Memory Map", where);
+    const panel = vscode.window.createWebviewPanel(MAP_TYPE, "Memory Map", where);
     this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString())).onDidDraw(() => this.opened.fire());
   }
 

@@ -4,7 +4,10 @@ import * as vscode from "vscode";
 
 import { dumpOf } from "./documents";
 import type { Overview } from "./protocol";
-import type { Server } from "./server";
+import { SECTION, type Server } from "./server";
+
+/** The type of the views that show a memory map. */
+export const MAP_TYPE = `${SECTION}.memoryMap`;
 
 /** Entries of each list of an overview. */
 const TOP = 100;
@@ -76,7 +79,7 @@ export class Sets implements vscode.Disposable {
   private isShownIn(tab: vscode.Tab): boolean {
     const { input } = tab;
     // A map keeps its set in view when the text is closed.
-    if (input instanceof vscode.TabInputWebview) return input.viewType.endsWith("xla-lens.memoryMap");
+    if (input instanceof vscode.TabInputWebview) return input.viewType.endsWith(MAP_TYPE);
     return dumpOf(tab)?.toString() === this.shown?.toString();
   }
 

@@ -5,6 +5,7 @@ import type { Location } from "vscode-languageserver-types";
 
 import type { Follower } from "./cursor";
 import { counted, human, percent } from "../map/numbers";
+import { withoutFolders } from "../map/sources";
 import type { AllocationEntry, Modules, ModuleSummary, Overview, SetFile, SpaceOverview, ValueEntry, WhatIsAt } from "./protocol";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
@@ -90,8 +91,9 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     clearTimeout(this.poll);
     if (told.isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
     this.view.message = told.isCut ? `The first ${counted(told.modules.length, "dump set")} of the workspace.` : "";
-    const names = told.modules.map(({ module }) => module);
-    const modules = told.modules.map((module) => this.module(module, names.indexOf(module.module) !== names.lastIndexOf(module.module)));
+    const sets = new Map<string, number>();
+    for (const { module } of told.modules) sets.set(module, (sets.get(module) ?? 0) + 1);
+    const modules = told.modules.map((module) => this.module(module, sets.get(module.module) !== 1));
     if (!told.isReading) this.openOnly(modules);
     return modules;
   }
@@ -151,11 +153,6 @@ function moduleTooltip({ spaces, files }: ModuleSummary): string {
   return [...sizes, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
 }
 
-/** The name of the file, without its folders: `train.py:31 in step`. */
-function shortSource(source: string): string {
-  return source.replace(/^.*[\\/](?=[^\\/]+:\d)/, "");
-}
-
 function parts(overview: Overview, module: Node): Node[] {
   return [
     ...overview.spaces.map((space) => spaceNode(space, module)),
@@ -186,7 +183,7 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
 
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {
   const item = new vscode.TreeItem(value.label);
-  item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${shortSource(value.source)}`}`;
+  item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${withoutFolders(value.source)}`}`;
   item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source].filter(Boolean).join("\n");
   item.iconPath = new vscode.ThemeIcon("symbol-variable");
   item.contextValue = `value ${value.value}`;

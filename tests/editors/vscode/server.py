@@ -72,6 +72,12 @@ def some_dumps(folder: Path) -> Path:
     return folder
 
 
+def file_of(workspace: Path, folder: str, end: str) -> Path:
+    """The file of a folder of a workspace whose name ends so."""
+    (path,) = (workspace / folder).glob(f"*{end}.txt")
+    return path
+
+
 class VSCode:
     """A server of VS Code with a profile of its own."""
 

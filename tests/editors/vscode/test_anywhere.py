@@ -13,18 +13,13 @@ from pathlib import Path
 import pytest
 
 from editors.driving import wait_for
-from editors.vscode.server import SECONDS, VSIX, VSCode, some_dumps
+from editors.vscode.server import SECONDS, VSIX, VSCode, file_of, some_dumps
 from editors.vscode.window import Browser, Map, Window
 from samples import DUMPS
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
 
 _OVER_50_MIB = 51 << 20
-
-
-def _file(workspace: Path, folder: str, end: str) -> Path:
-    (path,) = (workspace / folder).glob(f"*{end}.txt")
-    return path
 
 
 @contextlib.contextmanager
@@ -72,7 +67,7 @@ def test_no_network_and_no_packages(browser: Browser, path: str, workspace: Path
     link = Path("/tmp") / f"xla-lens-{tmp_path.parent.name}-{tmp_path.name}"
     link.unlink(missing_ok=True)
     link.symlink_to(tmp_path)
-    file = _file(workspace, "split", "-live-range")
+    file = file_of(workspace, "split", "-live-range")
     try:
         with (
             server.running("--disable-workspace-trust", f"--socket-path={link}/socket", prefix=cut_off),
@@ -106,7 +101,9 @@ def test_no_python(browser: Browser, workspace: Path, tmp_path: Path, python: st
     server.install(VSIX)
     with (
         server.running("--disable-workspace-trust"),
-        Window.opened(browser, server, workspace, _file(workspace, "split", "-live-range"), traces=tmp_path) as window,
+        Window.opened(
+            browser, server, workspace, file_of(workspace, "split", "-live-range"), traces=tmp_path
+        ) as window,
     ):
         expected = (
             f"XLA Lens needs CPython 3.11 to 3.14 on this machine, and {told}. "
@@ -114,7 +111,7 @@ def test_no_python(browser: Browser, workspace: Path, tmp_path: Path, python: st
         )
         wait_for(window.notices, lambda notices: notices == [expected], SECONDS)
         # Once is enough.
-        window.open(_file(workspace, "single", "-buffer-assignment"))
+        window.open(file_of(workspace, "single", "-buffer-assignment"))
         window.command("XLA Lens: Focus on XLA Memory View")
         window.page.wait_for_timeout(2000)
         assert window.notices() == [expected]
@@ -131,7 +128,9 @@ def test_a_workspace_that_is_not_trusted(browser: Browser, path: str, workspace:
     server.install(VSIX)
     with (
         server.running(),
-        Window.opened(browser, server, workspace, _file(workspace, "split", "-live-range"), traces=tmp_path) as window,
+        Window.opened(
+            browser, server, workspace, file_of(workspace, "split", "-live-range"), traces=tmp_path
+        ) as window,
     ):
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         assert any("Restricted Mode" in text for text in window.status()), window.status()
@@ -141,7 +140,7 @@ def test_a_workspace_that_is_not_trusted(browser: Browser, path: str, workspace:
 
 def test_a_file_over_50_mib(open_window: OpenWindow, workspace: Path) -> None:
     """VS Code gives extensions no text of it. The set is there all the same."""
-    values = _file(workspace, "split", "-values")
+    values = file_of(workspace, "split", "-values")
     text, mark = values.read_text(), ", metadata={"
     # As it is with kernels, whose text is in their instruction.
     kernel = f', backend_config="{"x" * (_OVER_50_MIB // text.count(mark))}"'

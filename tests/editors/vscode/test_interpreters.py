@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from editors.driving import wait_for
-from editors.vscode.server import SECONDS, VSIX, VSCode
+from editors.vscode.server import SECONDS, VSIX, VSCode, file_of
 from editors.vscode.window import Browser, Window
 
 _API = """
@@ -51,7 +51,7 @@ def test_the_interpreter(browser: Browser, path: str, workspace: Path, tmp_path:
     server.install(VSIX)
     if chosen_by != "the PATH":
         server.install(_python_extension(tmp_path, tmp_path / "extension" / "python3"))
-    (file,) = (workspace / "split").glob("*-live-range.txt")
+    file = file_of(workspace, "split", "-live-range")
     with (
         server.running("--disable-workspace-trust"),
         Window.opened(browser, server, workspace, file, traces=tmp_path) as window,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from editors.driving import wait_for
-from editors.vscode.server import SECONDS
+from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import Map, Window
 
 _KEPT = os.environ.get("XLA_LENS_SCREENSHOTS")
@@ -20,7 +20,7 @@ def test_they_can_be_made(
 ) -> None:
     folder = Path(_KEPT) if _KEPT else tmp_path / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
-    (file,) = (workspace / "split").glob("*-live-range.txt")
+    file = file_of(workspace, "split", "-live-range")
 
     def keep(window: Window, name: str) -> None:
         window.page.mouse.move(1, 1)

@@ -6,18 +6,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
-from editors.vscode.server import SECONDS
+from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import Browser, Map, Window
 from samples import SPLIT, TPU
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
 
 _TRUE_PEAK_BYTES = 4419632
-
-
-def _live_ranges(workspace: Path) -> Path:
-    (path,) = (workspace / "split").glob("*-live-range.txt")
-    return path
 
 
 def _space(map: Map) -> str:
@@ -46,7 +41,7 @@ def test_the_walkthrough_and_the_sample(open_window: OpenWindow, tmp_path: Path)
 
 
 def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path) -> None:
-    file = _live_ranges(workspace)
+    file = file_of(workspace, "split", "-live-range")
     with open_window(workspace) as window:
         window.open(file)
         window.wait_for_text("MiB live")
@@ -78,7 +73,7 @@ def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path)
 
 
 def test_a_map_is_saved_and_another_file_opened(browser: Browser, open_window: OpenWindow, workspace: Path) -> None:
-    file = _live_ranges(workspace)
+    file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
         window.ask("XLA Lens: Save Memory Map as HTML...")

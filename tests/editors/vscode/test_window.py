@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
-from editors.vscode.server import SECONDS
+from editors.vscode.server import SECONDS, file_of
 from editors.vscode.window import Map, Window
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
@@ -13,13 +13,8 @@ OpenWindow = Callable[..., AbstractContextManager[Window]]
 _PEAK = "    36:ynn_fusion.14.21 MiB live ◀ peak"
 
 
-def _file(workspace: Path, folder: str, end: str) -> Path:
-    (path,) = (workspace / folder).glob(f"*{end}.txt")
-    return path
-
-
 def test_a_dump_is_told_about_where_it_stands(open_window: OpenWindow, workspace: Path) -> None:
-    file = _file(workspace, "split", "-live-range")
+    file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
@@ -38,7 +33,7 @@ def test_a_dump_is_told_about_where_it_stands(open_window: OpenWindow, workspace
 
 
 def test_problems(open_window: OpenWindow, workspace: Path) -> None:
-    file = _file(workspace, "split", "-live-range")
+    file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
         window.command("Problems: Focus on Problems View")
@@ -51,7 +46,7 @@ def test_problems(open_window: OpenWindow, workspace: Path) -> None:
 
 
 def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
         # The worst first.
@@ -68,7 +63,7 @@ def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
 
 
 def test_the_cursor_is_followed_in_the_tree(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
@@ -79,7 +74,7 @@ def test_the_cursor_is_followed_in_the_tree(open_window: OpenWindow, workspace: 
 
 
 def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, _file(workspace, "split", "-live-range")) as window:
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.go_to(51, 7)
         window.command("XLA Lens: Show Memory Map")
@@ -101,7 +96,7 @@ def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspa
 
 
 def test_a_dump_under_an_odd_name(open_window: OpenWindow, workspace: Path) -> None:
-    with open_window(workspace, _file(workspace, "seed", "")) as window:
+    with open_window(workspace, file_of(workspace, "seed", "")) as window:
         wait_for(window.status, lambda told: "XLA Dump" in told and " 580.0 KiB peak of 580.0 KiB" in told, SECONDS)
         window.open(workspace / "other" / "notes.txt")
         wait_for(window.status, lambda told: "Plain Text" in told, SECONDS)
