@@ -1,15 +1,15 @@
 /** Who the page is shown by: an editor, which sends maps and goes to places; or nobody, and the map is in the page. */
 
 import type { FromMap, MemoryMap, ToMap } from "../src/protocol";
-import { fromHash, fromKept, type State, toHash } from "./state";
+import { fromHash, type Kept, toHash } from "./state";
 
 export interface Host {
   /** Whether there is an editor that goes to places and describes values. */
   isEditor: boolean;
   post(message: FromMap): void;
-  /** The state that was kept for the map of a set. */
-  kept(uri: string): State;
-  keep(uri: string, state: State): void;
+  /** What was kept for the map of a set, see `fromKept`. */
+  kept(uri: string): unknown;
+  keep(uri: string, kept: Kept): void;
 }
 
 interface Editor {
@@ -34,10 +34,10 @@ function ofEditor(editor: Editor, receive: (message: ToMap) => void): Host {
     isEditor: true,
     post: (message) => editor.postMessage(message),
     kept(uri) {
-      const kept = editor.getState() as { uri?: unknown; state?: unknown } | null | undefined;
-      return fromKept(kept?.uri === uri ? kept.state : null);
+      const told = editor.getState() as { uri?: unknown; kept?: unknown } | null | undefined;
+      return told?.uri === uri ? told.kept : undefined;
     },
-    keep: (uri, state) => editor.setState({ uri, state }),
+    keep: (uri, kept) => editor.setState({ uri, kept }),
   };
 }
 
@@ -50,8 +50,8 @@ function alone(receive: (message: ToMap) => void): Host {
     isEditor: false,
     post: () => undefined,
     kept: () => fromHash(location.hash),
-    keep(_uri, state) {
-      const hash = toHash(state);
+    keep(_uri, kept) {
+      const hash = toHash(kept);
       history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
     },
   };
@@ -69,8 +69,8 @@ async function readMap(): Promise<MemoryMap> {
 /** Only the last of many calls counts: an address may not change more than some times a second. */
 function delayed(keep: Host["keep"]): Host["keep"] {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  return (uri, state) => {
+  return (uri, kept) => {
     clearTimeout(timer);
-    timer = setTimeout(() => keep(uri, state), KEPT_AFTER_MILLISECONDS);
+    timer = setTimeout(() => keep(uri, kept), KEPT_AFTER_MILLISECONDS);
   };
 }

@@ -5,7 +5,7 @@ import { actionsOn } from "./actions";
 import { make, write } from "./dom";
 import { connect } from "./host";
 import { scenesOf, type Scene } from "./scene";
-import { INITIAL, type State } from "./state";
+import { fromKept, INITIAL, type State, toKept } from "./state";
 import { testHandle } from "./testHandle";
 import { applyTheme, readTheme, type Theme, watchTheme } from "./theme";
 import { createView } from "./view";
@@ -49,13 +49,13 @@ function receive(told: ToMap): void {
   }
 }
 
-/** A map; the same set read again keeps what the reader has chosen. */
+/** A map; the same set read again keeps what the reader has chosen, as far as it is there still. */
 function show(newUri: string, map: MemoryMap): void {
-  if (!makeScene || uri !== newUri) state = host.kept(newUri);
-  else state = { ...state, selected: INITIAL.selected, marked: INITIAL.marked, allocation: INITIAL.allocation };
+  const kept = scene && uri === newUri ? toKept(state, scene.model.map) : host.kept(newUri);
   uri = newUri;
+  state = fromKept(kept, map);
   // An editor that starts again shows the map of what was kept last.
-  host.keep(uri, state);
+  host.keep(uri, toKept(state, map));
   makeScene = scenesOf(map);
   scene = makeScene(state);
   view.forget();
@@ -74,7 +74,7 @@ function change(changed: Partial<State>): void {
   if (!makeScene) return;
   state = { ...state, ...changed };
   scene = makeScene(state);
-  host.keep(uri, state);
+  host.keep(uri, toKept(state, scene.model.map));
   drawSoon();
 }
 

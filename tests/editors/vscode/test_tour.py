@@ -69,6 +69,7 @@ def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path)
 
         wait_for(written, lambda told: told == "default: 4.06 MiB of 4.22 MiB", SECONDS)
         wait_for(window.status, lambda told: " 4.06 MiB peak of 4.22 MiB" in told, SECONDS)
+        assert map.tells("map.state") == kept
         window.wait_for_line("    30:dot.14.06 MiB live ◀ peak")
 
 

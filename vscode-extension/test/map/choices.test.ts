@@ -7,7 +7,7 @@ import { modelOf } from "../../map/model";
 import { panned, revealing, unlessWhole, zoomed } from "../../map/range";
 import { type Scene, scenesOf } from "../../map/scene";
 import { search } from "../../map/search";
-import { fromHash, fromKept, INITIAL, type State, toHash } from "../../map/state";
+import { fromHash, fromKept, INITIAL, type State, toHash, toKept } from "../../map/state";
 import type { FromMap, MemoryMap } from "../../src/protocol";
 import { mapOf, REAL } from "./maps";
 
@@ -100,13 +100,23 @@ test("the view moves only to show what is out of it, and no more than it must", 
 });
 
 test("a state is kept in an address, and anything else there does no harm", () => {
-  assert.equal(toHash({ ...INITIAL }), "");
+  assert.equal(toHash(toKept(INITIAL, MAP)), "");
+  const rows: Partial<State> = { selected: 1, allocation: 0, marked: 1 };
   const chosen: Partial<State> = { color: 1, steps: [2.5, 9], hidden: ["a&b", "ü"], search: "/a#/" };
-  const state: State = { ...INITIAL, ...chosen, colouredBy: "padding" };
-  assert.deepEqual(fromHash(`#${toHash(state)}`), state);
-  const wrong = "#color=%22x%22&steps=%5B1%5D&colouredBy=%22no%22&selected=1.5&hidden=7&nothing=1&step=";
-  assert.deepEqual(fromHash(wrong), INITIAL);
-  assert.deepEqual(fromKept(null), INITIAL);
+  const state: State = { ...INITIAL, ...rows, ...chosen, colouredBy: "padding" };
+  assert.deepEqual(fromKept(fromHash(`#${toHash(toKept(state, MAP))}`), MAP), state);
+  const wrong = "#color=%22x%22&steps=%5B1%5D&colouredBy=%22no%22&selected=1&marked=1.5&hidden=7&nothing=1&step=";
+  assert.deepEqual(fromKept(fromHash(wrong), MAP), INITIAL);
+  for (const kept of [null, undefined, 7, "selected"]) assert.deepEqual(fromKept(kept, MAP), INITIAL);
+});
+
+test("what is kept is found in another row, and forgotten if it is gone", () => {
+  const kept = toKept({ ...INITIAL, selected: 2, allocation: 1, marked: 0, step: 3 }, MAP);
+  const slot = { allocation: 0, offset: 0, size: 2, start: 2, end: 3 };
+  const other = mapOf([{ ...slot, label: "Copy" }, { ...slot, label: "dot.1" }], [4, 12], 10);
+  Object.assign(other.allocations, { index: [1, 0] });
+  assert.deepEqual(fromKept(kept, other), { ...INITIAL, selected: 0, allocation: 0, marked: 1, step: 3 });
+  assert.deepEqual(fromKept(kept, mapOf([], [], 10)), { ...INITIAL, step: 3 });
 });
 
 /** A page without pictures. */
