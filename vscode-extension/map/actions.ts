@@ -79,16 +79,16 @@ export function actionsOn(
     },
     goToValue(value) {
       actions.select(value);
-      post({ type: "goToValue", value });
+      post({ type: "goTo", target: { value } });
     },
     goToStep(step) {
       actions.setStep(step);
-      post({ type: "goToStep", step: scene().step });
+      post({ type: "goTo", target: { step: scene().step } });
     },
     goToAllocation(allocation) {
       if (allocation === NONE) return;
       change({ marked: allocation });
-      post({ type: "goToAllocation", allocation });
+      post({ type: "goTo", target: { allocation } });
     },
     showSteps: (steps) => change(stepsInView(framed(steps, scene().allSteps, LEAST_STEPS))),
     showBytes: (bytes) => change(bytesInView(framed(bytes, scene().allBytes, LEAST_BYTES))),

@@ -43,7 +43,7 @@ function receive(told: ToMap): void {
     case "problem":
       return tell(told.message);
     case "described":
-      return view.described(told.value, told.markdown);
+      return view.described(told.target, told.markdown);
     case "cursor":
       if (scene) actions.follow(told);
   }

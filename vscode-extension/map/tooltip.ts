@@ -1,16 +1,21 @@
 /** What is shown beside the pointer: some facts at once, and then what the editor's hover says. */
 
+import type { Target } from "../src/protocol";
 import { make } from "./dom";
 import type { Fact } from "./facts";
 import { elementsOf } from "./markdown";
-import { NONE } from "./model";
+
+interface Point {
+  clientX: number;
+  clientY: number;
+}
 
 export interface Tooltip {
   element: HTMLElement;
-  show(event: { clientX: number; clientY: number }, title: string, facts: Fact[], note: string, value: number): void;
+  show(at: Point, target: Target, title: string, facts: Fact[], note?: string): void;
   hide(): void;
-  /** The editor has described a value. */
-  described(value: number, markdown: string): void;
+  /** The editor has described something. */
+  described(target: Target, markdown: string): void;
   /** What was described does not hold any more. */
   forget(): void;
 }
@@ -18,12 +23,12 @@ export interface Tooltip {
 const DISTANCE = 14;
 const REST_MILLISECONDS = 250;
 
-/** `describe` asks the editor for what it says of a value. */
-export function createTooltip(describe: (value: number) => void): Tooltip {
+/** `describe` asks the editor, if there is one, for what it says. */
+export function createTooltip(describe: (target: Target) => void): Tooltip {
   const element = make("div", { class: "tooltip", role: "tooltip", hidden: true });
-  const known = new Map<number, string>();
-  let shown = NONE;
-  let at = { clientX: 0, clientY: 0 };
+  const known = new Map<string, string>();
+  let shown = "";
+  let at: Point = { clientX: 0, clientY: 0 };
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const move = () => {
@@ -36,44 +41,53 @@ export function createTooltip(describe: (value: number) => void): Tooltip {
     element.style.left = `${Math.max(4, x)}px`;
     element.style.top = `${Math.max(4, y)}px`;
   };
-  const fill = (value: number, markdown: string) => {
-    element.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)));
-    element.dataset.described = String(value);
-    move();
+  /** The note stays. */
+  const fill = (markdown: string) => {
+    element.dataset.described = shown;
+    const notes = element.querySelectorAll("p.aside");
+    element.replaceChildren(make("div", { class: "markdown" }, elementsOf(markdown)), ...notes);
   };
 
   return {
     element,
-    show(event, title, facts, note, value) {
-      at = event;
-      if (element.hidden || value !== shown || value === NONE) {
+    show(point, target, title, facts, note = "") {
+      at = point;
+      const key = keyOf(target);
+      if (element.hidden || key !== shown) {
         clearTimeout(timer);
-        shown = value;
+        shown = key;
         delete element.dataset.described;
         element.replaceChildren(
           make("strong", {}, title),
           make("dl", {}, ...facts.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])),
-          ...(note ? [make("p", {}, note)] : []),
+          ...(note ? [make("p", { class: "aside" }, note)] : []),
         );
         element.hidden = false;
-        const markdown = known.get(value);
-        if (markdown !== undefined) fill(value, markdown);
-        else if (value !== NONE) timer = setTimeout(() => describe(value), REST_MILLISECONDS);
+        const markdown = known.get(key);
+        if (markdown !== undefined) fill(markdown);
+        else timer = setTimeout(() => describe(target), REST_MILLISECONDS);
       }
       move();
     },
     hide() {
       clearTimeout(timer);
-      shown = NONE;
+      shown = "";
       element.hidden = true;
     },
-    described(value, markdown) {
-      known.set(value, markdown);
-      if (value === shown && !element.hidden) fill(value, markdown);
+    described(target, markdown) {
+      const key = keyOf(target);
+      known.set(key, markdown);
+      if (key !== shown || element.hidden) return;
+      fill(markdown);
+      move();
     },
     forget() {
       known.clear();
       this.hide();
     },
   };
+}
+
+function keyOf(target: Target): string {
+  return JSON.stringify(target);
 }

@@ -1,5 +1,6 @@
 /** The parts of the page, and how they are laid out and drawn. */
 
+import type { Target } from "../src/protocol";
 import type { Actions } from "./actions";
 import { drawCurve, reachesReserve } from "./curve";
 import { button, make, write } from "./dom";
@@ -28,7 +29,7 @@ export interface View {
   /** What the lower picture shows, null while it is a table. */
   drawn(): Drawn | null;
   draw(scene: Scene, theme: Theme): void;
-  described(value: number, markdown: string): void;
+  described(target: Target, markdown: string): void;
   /** Another map is shown: what was told of the last one does not hold any more. */
   forget(): void;
 }
@@ -37,7 +38,9 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   let drawn: Drawn | null = null;
   const help = createHelp();
   const openHelp = () => help.showModal();
-  const tooltip = createTooltip((value) => host.post({ type: "describe", value }));
+  const tooltip = createTooltip((target) => {
+    if (host.isEditor) host.post({ type: "describe", target });
+  });
   const toolbar = createToolbar(actions, openHelp);
   const legend = createLegend(actions, scene);
   const panel = createPanel(actions);
@@ -68,7 +71,7 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
         if (!point) return tooltip.hide();
         const last = scene().model.stepCount - 1;
         const step = Math.max(0, Math.min(last, Math.round(stepScale(curve, scene().steps).invert(point[0]))));
-        tooltip.show(event, `Step ${grouped(step)}`, stepFacts(scene(), step), "", NONE);
+        tooltip.show(event, { step }, `Step ${grouped(step)}`, stepFacts(scene(), step));
       },
     },
     { hasBytes: false },
@@ -95,12 +98,12 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
           const inPixel = `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart`;
           const more = others > 0 ? inPixel : "";
           const title = valueText(scene().model, "label", value);
-          return tooltip.show(event, title, factsOf(scene(), value), more, host.isEditor ? value : NONE);
+          return tooltip.show(event, { value }, title, factsOf(scene(), value), more);
         }
         const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
         if (allocation === NONE) return tooltip.hide();
         const [name, size] = allocationWords(scene().model, allocation);
-        tooltip.show(event, `allocation ${name}`, [["size", size]], "Nothing is live here.", NONE);
+        tooltip.show(event, { allocation }, `allocation ${name}`, [["size", size]], "Nothing is live here.");
       },
     },
     { hasBytes: true },

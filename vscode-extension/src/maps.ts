@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 
 import type { Follower } from "./cursor";
 import { goTo } from "./places";
-import type { Description, FromMap, MemoryMap, ToMap, WhatIsAt } from "./protocol";
+import type { Description, FromMap, MemoryMap, Target, ToMap, WhatIsAt } from "./protocol";
 import type { Server } from "./server";
 import { MAP_TYPE, type Sets } from "./sets";
 
@@ -81,9 +81,6 @@ export class Maps implements Follower, vscode.Disposable {
     return map;
   }
 }
-
-/** What stands somewhere in a dump: rows of the map, or a step. */
-type Described = { value: number } | { allocation: number } | { step: number };
 
 /** The folder with the page's script and style, and the icon of its tab. */
 interface Page {
@@ -164,29 +161,26 @@ class ShownMap implements vscode.Disposable {
         this.isReady = true;
         return this.load();
       case "describe": {
-        const description = await this.describe(this.uri, { value: message.value });
-        if (description) this.tell({ type: "described", value: message.value, markdown: description.markdown });
+        const { target } = message;
+        const description = await this.describe(this.uri, target);
+        if (description) this.tell({ type: "described", target, markdown: description.markdown });
         return;
       }
-      case "goToValue":
-        return this.goTo({ value: message.value });
-      case "goToAllocation":
-        return this.goTo({ allocation: message.allocation });
-      case "goToStep":
-        return this.goTo({ step: message.step });
+      case "goTo":
+        return this.goTo(message.target);
     }
   }
 
-  private describe(uri: vscode.Uri, what: Described): Promise<Description | undefined> {
-    return this.server.ask<Description>("describe", { uri: uri.toString(), ...what }).catch(() => undefined);
+  private describe(uri: vscode.Uri, target: Target): Promise<Description | undefined> {
+    return this.server.ask<Description>("describe", { uri: uri.toString(), ...target }).catch(() => undefined);
   }
 
   /** Goes there in another column than the map's, where the keyboard stays; in the file that is to be seen, if it tells of that. */
-  private async goTo(what: Described): Promise<void> {
+  private async goTo(target: Target): Promise<void> {
     const overview = await this.sets.overview(this.uri);
     const files = new Set(overview?.files.map(({ uri }) => vscode.Uri.parse(uri).toString()));
     const seen = vscode.window.visibleTextEditors.map(({ document }) => document.uri).find((uri) => files.has(uri.toString()));
-    const place = await this.describe(seen ?? this.uri, what);
+    const place = await this.describe(seen ?? this.uri, target);
     if (!place) return;
     const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
     const other = columns.find((column) => column !== this.panel.viewColumn);

@@ -94,7 +94,7 @@ export interface WhatIsAt {
 }
 
 /**
- * Of `xla-lens.describe` {uri, and one of value, allocation, step}: what the editor's hover tells of that, and where it stands.
+ * Of `xla-lens.describe` {uri, and a `Target`}: what the editor's hover tells of that, and where it stands.
  * Values and allocations are told by their rows. A value has its place in the file of `uri`, if that tells of it.
  */
 export interface Description {
@@ -144,19 +144,20 @@ export interface MapSpace extends SpaceSummary {
   curveBytes: number[];
 }
 
+/** What can be described: rows of the map, or a step. */
+export type Target = { value: number } | { allocation: number } | { step: number };
+
 /** What the map tells its host. */
 export type FromMap =
   | { type: "ready" }
-  | { type: "goToValue"; value: number }
-  | { type: "goToStep"; step: number }
-  | { type: "goToAllocation"; allocation: number }
-  | { type: "describe"; value: number };
+  | { type: "goTo"; target: Target }
+  | { type: "describe"; target: Target };
 
 /** What the host tells the map. */
 export type ToMap =
   | { type: "map"; uri: string; map: MemoryMap }
   | { type: "problem"; message: string }
-  | { type: "described"; value: number; markdown: string }
+  | { type: "described"; target: Target; markdown: string }
   | ({ type: "cursor" } & WhatIsAt);
 
 /** Of the notification `xla-lens/didLoad`: a set was loaded, perhaps again, or is not open any more. */

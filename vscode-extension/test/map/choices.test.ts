@@ -150,8 +150,8 @@ test("a click tells the editor, and selects where the value is live", () => {
   assert.deepEqual([scene().state.selected, scene().step], [0, 6]);
   actions.goToStep(99);
   assert.deepEqual(posted, [
-    { type: "goToValue", value: 0 },
-    { type: "goToStep", step: 9 },
+    { type: "goTo", target: { value: 0 } },
+    { type: "goTo", target: { step: 9 } },
   ]);
 });
 
