@@ -11,11 +11,12 @@ import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import NO_PAGE, Reader, copied, path_of, read_page, show_page, sibling
+from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show_page, sibling
 from lsp.wire import PATIENCE, RICH, Refused
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
 from xla_lens.model.findings import Code
+from xla_lens.syntax.file_names import MemberKind
 
 
 async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +69,19 @@ async def test_the_live_set_at_a_place(reader: Reader) -> None:
     ):
         found = await reader.run("showLiveSet", {"uri": uri, "position": reader.at(uri, marked)})
         assert found["text"].startswith(f"Live at step {step}\n")
+
+
+async def test_the_live_set_at_a_place_of_the_module_and_of_a_page(reader: Reader) -> None:
+    await reader.start()
+    uri = reader.open(find_set(SPLIT).paths[MemberKind.HLO])
+    row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))
+    found = await reader.run("showLiveSet", {"uri": uri, "position": {"line": row, "character": 4}})
+    assert found["text"].startswith("Live at step 36\n")
+    page = await show_page(reader, "showLiveSet", uri=uri, step=20)
+    row, line = next((row, line) for row, line in enumerate(lines(reader.text(page))) if "  copy.2  " in line)
+    position = {"line": row, "character": reader.width(line[: line.index("copy.2")])}
+    found = await reader.run("showLiveSet", {"uri": page, "position": position})
+    assert found["text"].startswith("Live at step 9\n")
 
 
 async def test_references_are_shown(reader: Reader) -> None:
@@ -130,7 +144,8 @@ _NO_DUMP = " is neither open nor a dump"
         ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0}}], "position is no position"),
         ("showLiveSet", [{"uri": "{uri}", "position": {"line": -1, "character": 0}}], "position is no position"),
         ("showLiveSet", [{"uri": "{uri}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
-        ("showLiveSet", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),
+        ("showLiveSet", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "nothing there has a step"),
+        ("showLiveSet", [{"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}}], "file:///etc/passwd"),
         ("showBiography", [{"uri": "{uri}"}], "allocation is missing"),
         ("showBiography", [{"uri": "{uri}", "allocation": -1}], "allocation: a number from 0 to 9007199254740991"),
         ("showReferences", [{"uri": "{closed}", "position": {"line": 0, "character": 0}}], "{closed} is not open"),

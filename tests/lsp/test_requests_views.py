@@ -12,7 +12,7 @@ import pytest
 
 from cli.test_cli import run
 from lsp.conftest import Loads
-from lsp.reading import Reader, copied, in_all_encodings, path_of, read_page, sibling
+from lsp.reading import Reader, copied, in_all_encodings, path_of, read_page, show_page, sibling
 from lsp.wire import RICH, Refused
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, module_of
@@ -277,6 +277,47 @@ async def test_what_is_at_a_place_of_a_file_that_is_not_open(reader: Reader) -> 
         uri = reader.open(path)
         assert closed == await reader.run("whatIsAt", {"uri": uri, "position": place}) != _NOTHING
         reader.close(uri)
+
+
+@in_all_encodings
+async def test_what_is_at_a_place_of_a_page(reader: Reader) -> None:
+    await reader.start()
+    dump = reader.open(TPU)
+    maps = await reader.run("memoryMap", {"uri": dump})
+    labels = [maps["strings"][label] for label in maps["values"]["label"]]
+    told = set()
+    for command, more in (("showLiveSet", {"step": 5}), ("showBiography", {"allocation": 2}), ("showSummary", {})):
+        uri = await show_page(reader, command, uri=dump, **more)
+        for link in await reader.ask("documentLink", uri):
+            found = await reader.run("whatIsAt", {"uri": uri, "position": link["range"]["start"]})
+            check(found, "WhatIsAt")
+            name = reader.cut(uri, link["range"])
+            if found["value"] >= 0:
+                assert labels[found["value"]].startswith(name)
+                assert found["allocation"] == maps["values"]["allocation"][found["value"]]
+            elif found["allocation"] >= 0:
+                assert str(maps["allocations"]["index"][found["allocation"]]) in name
+            elif found["step"] >= 0:
+                assert name in {f"step {found['step']}", f"{found['step']}", _runs(maps, found["step"])}
+            else:
+                assert name.startswith("XLA prints")
+            told |= {key for key, row in found.items() if row >= 0}
+    assert told == {"value", "allocation", "step"}
+    assert await reader.run("whatIsAt", {"uri": uri, "position": {"line": 1, "character": 0}}) == _NOTHING
+
+
+def _runs(maps: Mapping[str, Any], step: int) -> str:
+    return str(maps["strings"][maps["steps"][step]])
+
+
+async def test_a_page_stands_for_its_set(reader: Reader) -> None:
+    await reader.start()
+    dump = reader.open(SPLIT)
+    page = await show_page(reader, "showLiveSet", uri=dump, step=5)
+    for command, more in (("memoryMap", {}), ("overview", {}), ("describe", {"step": 5}), ("report", {})):
+        assert await reader.run(command, {"uri": page, **more}) == await reader.run(command, {"uri": dump, **more})
+    with pytest.raises(Refused, match="neither open nor a dump"):
+        await reader.run("overview", {"uri": "xla-lens:/no/such/set/summary.txt"})
 
 
 @_SETS

@@ -59,12 +59,13 @@ const ABOUT_A_SET: Readonly<Record<string, Command>> = {
     await maps.show(uri);
   },
 
-  async saveMemoryMap({ server }, uri) {
+  async saveMemoryMap({ server, sets }, uri) {
+    const { uri: file } = await known(sets, uri);
     const title = "Save the Memory Map as HTML";
     const progress = { location: vscode.ProgressLocation.Window, title };
     const page = await vscode.window.withProgress(progress, () => server.ask<string>("report", { uri: uri.toString(), format: "html" }));
-    const name = basename(uri.path).replace(/(?:-[a-z-]+)?\.txt$/, "-memory-map.html");
-    const target = page && (await vscode.window.showSaveDialog({ title, defaultUri: vscode.Uri.joinPath(uri, "..", name), filters: { HTML: ["html"] } }));
+    const defaultUri = vscode.Uri.parse(file.replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"));
+    const target = page && (await vscode.window.showSaveDialog({ title, defaultUri, filters: { HTML: ["html"] } }));
     if (!target) return;
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
     vscode.window.setStatusBarMessage(`$(check) The memory map is in ${basename(target.path)}.`, 5000);

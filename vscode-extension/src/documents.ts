@@ -1,4 +1,4 @@
-/** Which documents are dumps: by their names, as `package.json` says, and else by what their first lines say. */
+/** Which documents are dumps: by their names, as `package.json` says, and else by what their first lines say; and pages. */
 
 import * as vscode from "vscode";
 
@@ -10,15 +10,19 @@ export const BIGGEST_BYTES = 50 * 1024 * 1024;
 /** Lines at the start that may be blank or tell what a text is. */
 const HEAD_LINES = 20;
 
-/** Whether a document is a dump or an HLO module. */
-export function isDump(document: vscode.TextDocument): boolean {
-  return (LANGUAGES as readonly string[]).includes(document.languageId);
+/** The scheme of pages, which the server makes: what is live at a step, and more. */
+export const PAGE_SCHEME = "xla-lens";
+
+/** Whether a document is a dump, an HLO module, or a page that tells of one. */
+export function isDump({ languageId, uri }: vscode.TextDocument): boolean {
+  return uri.scheme === PAGE_SCHEME || (LANGUAGES as readonly string[]).includes(languageId);
 }
 
-/** The dump or HLO module that a tab shows; undefined for others. Of one that is too big there is no document. */
+/** The dump, HLO module or page that a tab shows; undefined for others. Of a file that is too big there is no document. */
 export function dumpOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   if (!(tab?.input instanceof vscode.TabInputText)) return undefined;
   const { uri } = tab.input;
+  if (uri.scheme === PAGE_SCHEME) return uri;
   if (uri.scheme !== "file") return undefined;
   const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
   return (document ? isDump(document) : languageOfPath(uri.path)) ? uri : undefined;

@@ -1,7 +1,8 @@
 /**
  * What the language server tells beyond the Language Server Protocol, and what the memory map is told of it.
  *
- * The server answers `workspace/executeCommand`: a command takes one object and gives one of these. All sizes are bytes,
+ * The server answers `workspace/executeCommand`: a command takes one object and gives one of these. A `uri` is that of a
+ * file of a set, open or not, or of a page that the server has made of one. All sizes are bytes,
  * steps are those of the schedule, -1 in a column means that there is none. `Location` is that of the protocol.
  */
 

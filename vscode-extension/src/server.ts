@@ -12,6 +12,7 @@ import {
   type StaticFeature,
 } from "vscode-languageclient/node";
 
+import { PAGE_SCHEME } from "./documents";
 import type { DidLoad } from "./protocol";
 import { findPython } from "./python";
 import { LANGUAGES } from "./recognition";
@@ -106,8 +107,8 @@ export class Server implements vscode.Disposable {
 
   private options(): LanguageClientOptions {
     return {
-      // Pages, whose scheme is that of the server, have no language of their own.
-      documentSelector: [...LANGUAGES.map((language) => ({ scheme: "file", language })), { scheme: SECTION }],
+      // Pages have no language of their own.
+      documentSelector: [...LANGUAGES.map((language) => ({ scheme: "file", language })), { scheme: PAGE_SCHEME }],
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       synchronize: { configurationSection: SECTION },

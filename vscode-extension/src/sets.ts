@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import { dumpOf } from "./documents";
+import { dumpOf, PAGE_SCHEME } from "./documents";
 import type { Overview } from "./protocol";
 import { SECTION, type Server } from "./server";
 
@@ -36,7 +36,7 @@ export class Sets implements vscode.Disposable {
     this.look();
   }
 
-  /** A file of the set in view: that of the active tab, else the last one that was, as long as it is open. */
+  /** A file or a page of the set in view: that of the active tab, else the last one that was, as long as it is open. */
   get inView(): vscode.Uri | undefined {
     return this.shown;
   }
@@ -86,7 +86,8 @@ export class Sets implements vscode.Disposable {
   private forget(uris: readonly string[]): void {
     const gone = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
     for (const key of [...this.known.keys()]) {
-      if (gone.has(key)) this.known.delete(key);
+      // Which files a page tells of its address does not say.
+      if (gone.has(key) || key.startsWith(`${PAGE_SCHEME}:`)) this.known.delete(key);
     }
     this.changed.fire();
   }

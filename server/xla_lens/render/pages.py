@@ -30,10 +30,11 @@ _ROOM: Final = Room(width=320, stretch=3)
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """Bytes `start` to `end` of a page, as UTF-8, speak of what stands at a place of the dump."""
+    """Bytes `start` to `end` of a page, as UTF-8, speak of a subject, of which the dump tells at a place."""
 
     start: int
     end: int
+    subject: Subject
     target: Place
 
 
@@ -57,7 +58,7 @@ def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> 
             target = place_of(subject)
             if target:
                 before = len(data) + len(_encoded(line.text[:start]))
-                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), target))
+                links.append(PageLink(before, before + len(_encoded(line.text[start:end])), subject, target))
         data += _encoded(line.text) + b"\n"
     return PageText(data.decode(), tuple(links))
 

@@ -95,6 +95,44 @@ def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspa
         wait_for(lambda: map.tells("map.step"), lambda step: step == 17, SECONDS)
 
 
+def test_the_map_tells_what_the_text_tells(open_window: OpenWindow, workspace: Path) -> None:
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        window.go_to(51, 7)
+        of_value = window.hover()
+        window.go_to(20, 6)
+        of_step = window.hover()
+        window.command("XLA Lens: Show Memory Map")
+        map = Map(window)
+        assert map.hover_value("copy.2").split() == of_value.split()
+        assert map.hover_step(17).split() == of_step.split()
+        told = map.hover_allocation("dot", 0)
+        assert "at the peak of 0 (default), step 36" in told
+        assert told.endswith("Nothing is live here.")
+
+
+def test_the_map_of_a_page(open_window: OpenWindow, workspace: Path) -> None:
+    """From a page one comes to the map by key, and the map follows the cursor in it."""
+    with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
+        window.wait_for_text("MiB live")
+        window.go_to(20, 9)
+        window.page.keyboard.press("Alt+l")
+        wait_for(window.active_tab, lambda name: name == "live-set-at-17.txt", SECONDS)
+        row = next(number for number, line in enumerate(window.lines(), 1) if "copy.2" in line)
+        column = window.lines()[row - 1].index("copy.2") + 1
+        window.go_to(row, column)
+        window.page.keyboard.press("Alt+m")
+        map = Map(window)
+        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
+        titles = window.page.locator(".editor-group-container .editor-actions .action-label")
+        wait_for(
+            lambda: titles.evaluate_all("all => all.map(e => e.ariaLabel)"),
+            lambda found: any(name.startswith("Show Memory Map") for name in found),
+            SECONDS,
+        )
+
+
 def test_a_dump_under_an_odd_name(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "seed", "")) as window:
         wait_for(window.status, lambda told: "XLA Dump" in told and " 580.0 KiB peak of 580.0 KiB" in told, SECONDS)

@@ -19,7 +19,7 @@ from samples import ROOT
 # It is with the editors, not with what most tests need.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Frame, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Frame, Locator, Page, Position, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -278,13 +278,37 @@ class Map:
 
     def click(self, label: str) -> None:
         """Clicks on the rectangle of a value."""
+        self._picture("values").click(position=self._in_picture("values", *self._middle(label)))
+
+    def hover_value(self, label: str) -> str:
+        """What is told of a value when the pointer is on its rectangle."""
+        return self._hover("values", *self._middle(label))
+
+    def hover_step(self, step: int) -> str:
+        """What is told of a step when the pointer is on the curve."""
+        point = self.tells(f"map.pointOfStep({step})")
+        return self._hover("curve", point["x"], point["y"])
+
+    def hover_allocation(self, label: str, step: int) -> str:
+        """What is told of the allocation of a value when the pointer is on its bytes, while they are free."""
+        return self._hover("values", self.tells(f"map.pointOfStep({step})")["x"], self._middle(label)[1])
+
+    def _hover(self, picture: str, x: float, y: float) -> str:
+        self._picture(picture).hover(position=self._in_picture(picture, x, y))
+        tooltip = self._frame.locator(".tooltip[data-described]")
+        tooltip.wait_for()
+        return _plain(tooltip.inner_text())
+
+    def _picture(self, name: str) -> Locator:
+        return self._frame.locator(f'canvas[data-picture="{name}"]')
+
+    def _middle(self, label: str) -> tuple[float, float]:
         box = self.tells(f"map.boxOf({self.value(label)})")
-        picture = self._frame.locator('canvas[data-picture="values"]')
-        corner = picture.evaluate("canvas => canvas.getBoundingClientRect()")
-        middle = {
-            side: box[side] + box[length] / 2 - corner[side] for side, length in (("x", "width"), ("y", "height"))
-        }
-        picture.click(position=middle)
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def _in_picture(self, name: str, x: float, y: float) -> Position:
+        corner = self._picture(name).evaluate("canvas => canvas.getBoundingClientRect()")
+        return {"x": x - corner["x"], "y": y - corner["y"]}
 
 
 def _has_map(frame: Frame) -> bool:

@@ -67,6 +67,21 @@ test("extension: what is live at the step of the cursor is shown", async () => {
   assert.match((await eventually(page, (text) => Boolean(text))) ?? "", /step 20/);
 });
 
+test("extension: a page stands for its set", async () => {
+  const { sets, statusBar } = await api();
+  await vscode.commands.executeCommand("xla-lens.showLiveSet", { uri: (await openSplit()).uri.toString(), step: 36 });
+  await eventually(() => vscode.window.activeTextEditor?.document.uri.path ?? "", (path) => path.endsWith("/live-set-at-36.txt"));
+  // Another set is looked at meanwhile, and has to be left again.
+  const page = vscode.window.activeTextEditor!.document;
+  await open("single", "-buffer-assignment.txt");
+  await eventually(() => statusBar.item.text, (text) => text.includes("5.00 MiB peak of 5.00 MiB"));
+  await vscode.window.showTextDocument(page);
+  await eventually(() => statusBar.item.text, (text) => text.includes("4.21 MiB peak of 4.22 MiB"));
+  assert.equal(sets.inView?.toString(), page.uri.toString());
+  await vscode.commands.executeCommand("xla-lens.goToTruePeak");
+  await eventually(here, (place) => place === "live-range.txt:39");
+});
+
 test("extension: the server can be restarted", async () => {
   const document = await openSplit();
   await vscode.commands.executeCommand("xla-lens.restartServer");

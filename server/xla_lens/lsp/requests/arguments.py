@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
 from xla_lens.lsp.reach import state_asked_for
+from xla_lens.lsp.requests.content import state_of_page
 from xla_lens.lsp.requests.context import Context, context_of
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.sync import path_of
@@ -66,11 +67,11 @@ class Arguments:
         return found[1] if found else path_of(uri)
 
     async def analysed(self) -> tuple[DumpSetState, Analysis]:
-        """The set of the argument `uri`: of a document that is open, or of a file on disk."""
+        """The set of the argument `uri`: of a document that is open, of a page, or of a file on disk."""
         uri = self.need("uri", str)
-        found = self.server.session.find(uri)
-        state = found[0] if found else await state_asked_for(self.server, path_of(uri))
-        analysis = await _analysis(state, found[1] if found else state.path) if state else None
+        state, path = self.server.session.find(uri) or (state_of_page(self.server, uri), None)
+        state = state or await state_asked_for(self.server, path_of(uri))
+        analysis = await _analysis(state, path or state.path) if state else None
         if state is None or analysis is None:
             raise JsonRpcInvalidParams(message=f"{uri} is neither open nor a dump")
         return state, analysis

@@ -26,11 +26,10 @@ from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import Code
 from xla_lens.model.hlo_module import HloModule
 from xla_lens.model.limits import over_limits
-from xla_lens.model.mentions import Mention, Value, step_of
+from xla_lens.model.mentions import Value
 from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import PAGE_TOP, memory_map_page
@@ -135,20 +134,12 @@ async def _show_report(arguments: Arguments) -> Any:
 async def _show_live_set(arguments: Arguments) -> Any:
     if "position" not in arguments.given:
         return await _show(arguments, LiveSetPage(arguments.need_number("step")))
-    context = await arguments.context()
-    mention = context.mention(arguments.position())
-    step = _step(context.analysis.dump, mention) if mention else None
+    dump, target, step = await views.target_at(arguments)
+    if step is None and isinstance(target, Value) and dump.values.live_range[target.row] != NONE:
+        step = int(dump.values.start_step[target.row])
     if step is None:
         raise JsonRpcInvalidParams(message="nothing there has a step")
     return await _show(arguments, LiveSetPage(step))
-
-
-def _step(dump: DumpSet, mention: Mention) -> int | None:
-    """The step under the cursor; of a value the one at which it is born."""
-    step = step_of(dump, mention)
-    if step is None and isinstance(mention.target, Value) and dump.values.live_range[mention.target.row] != NONE:
-        return int(dump.values.start_step[mention.target.row])
-    return step
 
 
 async def _show_biography(arguments: Arguments) -> Any:

@@ -26,6 +26,7 @@ from xla_lens.model.subjects import subject_place
 from xla_lens.render.pages import PageLink, PageText, page_text
 from xla_lens.syntax.file_names import SUFFIXES
 from xla_lens.text.document import Document
+from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import decode, encode, to_offset, to_position
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ class ShownPage:
     document: Document
     links: tuple[PageLink, ...]
 
-    def link_at(self, offset: int) -> PageLink | None:
-        """The link at a byte, None if there is none."""
+    def link_at(self, position: lsp.Position, encoding: Encoding) -> PageLink | None:
+        """The link at a position, None if there is none."""
+        offset = to_offset(self.document, position.line, position.character, encoding)
         return next((link for link in self.links if link.start <= offset <= link.end), None)
 
 
@@ -77,8 +79,7 @@ async def answer_in_page(server: "XlaLensServer", method: str, uri: str, params:
     if method == lsp.TEXT_DOCUMENT_DOCUMENT_LINK:
         return [lsp.DocumentLink(_range(server, page, link), convert.address(link.target)) for link in page.links]
     if method in _JUMPS:
-        position = params.position
-        link = page.link_at(to_offset(page.document, position.line, position.character, server.client.encoding))
+        link = page.link_at(params.position, server.client.encoding)
         return [convert.location(link.target)] if link else None
     return None
 
@@ -100,12 +101,9 @@ def _range(server: "XlaLensServer", page: ShownPage, link: PageLink) -> lsp.Rang
 
 async def shown_page(server: "XlaLensServer", uri: str) -> ShownPage | None:
     """A page by its address; None if there is no such page, or if its set is neither open nor in the workspace."""
-    address, _, name = uri.rpartition("/")
-    page = page_of_name(name)
-    if page is None or not address.startswith(f"{PAGE_SCHEME}:"):
-        return None
-    state = _state(server, address)
-    if state is None:
+    page = page_of_name(uri.rpartition("/")[2])
+    state = state_of_page(server, uri)
+    if page is None or state is None:
         return None
     analysis = await state.analysis_for(state.path)
     if analysis is None:
@@ -131,7 +129,11 @@ def _make(analysis: Analysis, module: HloModule | None, page: Page) -> PageText:
     return page_text(page_facts(analysis, page, module=module), lambda subject: subject_place(analysis.dump, subject))
 
 
-def _state(server: "XlaLensServer", address: str) -> "DumpSetState | None":
+def state_of_page(server: "XlaLensServer", uri: str) -> "DumpSetState | None":
+    """The set that a page is of; None for what is no page, or if its set is neither open nor in the workspace."""
+    address = uri.rpartition("/")[0]
+    if not address.startswith(f"{PAGE_SCHEME}:"):
+        return None
     # Editors escape more of an address than there is need to.
     for state in server.session.sets:
         if unquote(_set_uri(state.key)) == unquote(address):

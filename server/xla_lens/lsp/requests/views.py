@@ -20,6 +20,7 @@ from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.arguments import Arguments
+from xla_lens.lsp.requests.content import shown_page
 from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
@@ -36,6 +37,7 @@ from xla_lens.model.places import (
     used_value_place,
     value_place,
 )
+from xla_lens.model.subjects import subject_target
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
@@ -206,11 +208,8 @@ def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> Json:
 
 
 async def tell_what_is_at(arguments: Arguments) -> Json:
-    """What stands at a position of any file of a set."""
-    position = arguments.position()
-    context = await arguments.context_of_file()
-    dump = context.analysis.dump
-    target, step = _target(context, position)
+    """What stands at a position of any file of a set, or of a page."""
+    dump, target, step = await target_at(arguments)
     value = target.row if isinstance(target, Value) else NONE
     allocation = target.row if isinstance(target, Allocation) else NONE
     if value != NONE:
@@ -218,8 +217,20 @@ async def tell_what_is_at(arguments: Arguments) -> Json:
     return {"value": value, "allocation": allocation, "step": NONE if step is None else step}
 
 
+async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int | None]:
+    """The set of a file or a page, what is meant at a position of it, and the step that is told of there."""
+    position = arguments.position()
+    page = await shown_page(arguments.server, arguments.need("uri", str))
+    if page is None:
+        context = await arguments.context_of_file()
+        return context.analysis.dump, *_target(context, position)
+    _, analysis = await arguments.analysed()
+    link = page.link_at(position, arguments.server.client.encoding)
+    target = subject_target(analysis.dump, link.subject) if link else None
+    return analysis.dump, target, target.step if isinstance(target, Step) else None
+
+
 def _target(context: Context, position: lsp.Position) -> tuple[Target | None, int | None]:
-    """What is meant at a position, and the step that is told of there."""
     dump = context.analysis.dump
     if not isinstance(context, ModuleContext):
         mention = context.mention(position)
