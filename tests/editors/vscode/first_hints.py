@@ -22,7 +22,7 @@ _MOST_SECONDS = 300
 
 def main() -> None:
     """Measures and prints."""
-    with tempfile.TemporaryDirectory() as name, _file(Path(name)) as file, browsing() as browser:
+    with tempfile.TemporaryDirectory() as name, biggest_dump(Path(name)) as file, browsing() as browser:
         path = f"{bare_python(Path(name) / 'python')}:/usr/bin:/bin"
         empty = Path(name) / "empty"
         empty.mkdir()
@@ -40,7 +40,8 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def _file(folder: Path) -> Iterator[Path]:
+def biggest_dump(folder: Path) -> Iterator[Path]:
+    """The file that is to be measured: the argument of the command line, else the live ranges of the biggest set."""
     if len(sys.argv) > 1:
         yield Path(sys.argv[1]).resolve()
     elif SHARED_DUMPS.is_dir():

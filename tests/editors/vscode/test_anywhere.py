@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from editors.driving import wait_for
+from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, VSIX, VSCode, file_of, some_dumps
-from editors.vscode.window import Browser, Map, Window
+from editors.vscode.window import Browser, Window
 from samples import DUMPS
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
@@ -76,7 +77,7 @@ def test_no_network_and_no_packages(browser: Browser, path: str, workspace: Path
         ):
             window.wait_for_line("    0:params_0__0_.12.43 MiB live")
             window.command("XLA Lens: Show Memory Map")
-            assert Map(window).tells("map.liveBytes") == 4419632
+            assert Map(window.page).tells("map.liveBytes") == 4419632
             (running,) = server.language_servers()
             assert running.startswith(f"{program} -I -S "), running
     finally:
@@ -158,7 +159,7 @@ def test_a_file_over_50_mib(open_window: OpenWindow, workspace: Path) -> None:
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         window.command("XLA Lens: Show Memory Map")
-        assert Map(window).tells("map.liveBytes") == 4419632
+        assert Map(window.page).tells("map.liveBytes") == 4419632
 
 
 def test_300_sets(open_window: OpenWindow, tmp_path: Path) -> None:

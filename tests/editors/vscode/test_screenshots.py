@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from editors.driving import wait_for
+from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Map, Window
+from editors.vscode.window import Window
 
 _KEPT = os.environ.get("XLA_LENS_SCREENSHOTS")
 
@@ -43,5 +44,5 @@ def test_they_can_be_made(
         window.page.keyboard.press("Escape")
         window.command("View: Toggle Primary Side Bar Visibility")
         window.command("XLA Lens: Show Memory Map")
-        Map(window)
+        Map(window.page)
         keep(window, "map")

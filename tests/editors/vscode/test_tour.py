@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
+from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Browser, Map, Window
+from editors.vscode.window import Browser, Window
 from samples import SPLIT, TPU
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
@@ -46,7 +47,7 @@ def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path)
         window.open(file)
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Show Memory Map")
-        map = Map(window)
+        map = Map(window.page)
         map.click("copy.2")
         # With its allocation, as the cursor is on it now.
         wait_for(lambda: map.tells("map.state.marked"), lambda row: row >= 0, SECONDS)
@@ -55,7 +56,7 @@ def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path)
         # It is kept a moment later.
         window.page.wait_for_timeout(500)
         window.reload()
-        map = Map(window)
+        map = Map(window.page)
         assert map.tells("map.state") == kept
         assert _space(map) == "default: 4.21 MiB of 4.22 MiB"
         # Another program writes the file: dot is not live any more where the peak was.
@@ -85,14 +86,8 @@ def test_a_map_is_saved_and_another_file_opened(browser: Browser, open_window: O
         wait_for(
             window.status, lambda told: any(f"The memory map is in {saved.name}" in text for text in told), SECONDS
         )
-        page = browser.new_page()
-        problems: list[str] = []
-        page.on("console", lambda said: problems.append(said.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(saved.as_uri())
-        wait_for(lambda: page.evaluate("window.xlaLensMap.liveBytes"), lambda told: told == _TRUE_PEAK_BYTES, SECONDS)
-        page.context.close()
-        assert not problems
+        with Map.of_file(browser, saved) as map:
+            map.wait_for("map.liveBytes", _TRUE_PEAK_BYTES)
         # The other files of the dump, which is not the page.
         window.ask("XLA Lens: Open Another File of This Dump...")
         labels = ".quick-input-list .monaco-list-row .label-name"
@@ -121,7 +116,7 @@ def test_several_memory_spaces_and_no_schedule(open_window: OpenWindow, tmp_path
         window.has_rows("XLA Memory", *(f"Memory space {space}" for space in spaces), "Allocations6", "Files5")
         window.row("XLA Memory", "jit_roundtrip").hover()
         window.page.locator('.monaco-list-row .action-label[aria-label^="Show Memory Map"]').first.click()
-        map = Map(window)
+        map = Map(window.page)
         assert map.tells("document.documentElement.dataset.contrast") == "more"
         assert (_space(map), map.tells("map.drawnCount")) == ("default: 12.00 MiB of 12.05 MiB", 7)
         map.choose("space", "vmem: 4.00 MiB of 4.00 MiB")

@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
+from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Map, Window
+from editors.vscode.window import Window
 
 OpenWindow = Callable[..., AbstractContextManager[Window]]
 
@@ -78,7 +79,7 @@ def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspa
         window.wait_for_text("MiB live")
         window.go_to(51, 7)
         window.command("XLA Lens: Show Memory Map")
-        map = Map(window)
+        map = Map(window.page)
         # What the cursor is on, at the step of its life that is nearest to the peak.
         wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         assert (map.tells("map.step"), map.tells("map.liveBytes")) == (33, 3337264)
@@ -103,7 +104,7 @@ def test_the_map_tells_what_the_text_tells(open_window: OpenWindow, workspace: P
         window.go_to(20, 6)
         of_step = window.hover()
         window.command("XLA Lens: Show Memory Map")
-        map = Map(window)
+        map = Map(window.page)
         assert map.hover_value("copy.2").split() == of_value.split()
         assert map.hover_step(17).split() == of_step.split()
         told = map.hover_allocation("dot", 0)
@@ -122,7 +123,7 @@ def test_the_map_of_a_page(open_window: OpenWindow, workspace: Path) -> None:
         column = window.lines()[row - 1].index("copy.2") + 1
         window.go_to(row, column)
         window.page.keyboard.press("Alt+m")
-        map = Map(window)
+        map = Map(window.page)
         wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
         wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
         titles = window.page.locator(".editor-group-container .editor-actions .action-label")

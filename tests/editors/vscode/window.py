@@ -19,7 +19,7 @@ from samples import ROOT
 # It is with the editors, not with what most tests need.
 site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-editors")}))
 
-from playwright.sync_api import Browser, Error, Frame, Locator, Page, Position, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 
@@ -99,7 +99,7 @@ class Window:
 
     def text(self) -> str:
         """All text of the window."""
-        return _plain(self.page.evaluate("document.body.innerText"))
+        return plain(self.page.evaluate("document.body.innerText"))
 
     def wait_for_text(self, text: str) -> None:
         """Waits until a text is somewhere in the window."""
@@ -257,74 +257,13 @@ class Window:
         wait_for(typed, lambda found: found == text, SECONDS)
 
 
-class Map:
-    """The memory map in a window, and what it tells of itself (vscode-extension/map/test_handle.ts)."""
-
-    def __init__(self, window: Window) -> None:
-        self._frame = wait_for(lambda: next(filter(_has_map, window.page.frames), None), seconds=SECONDS)
-
-    def tells(self, expression: str) -> Any:
-        """What an expression gives, such as `map.step`."""
-        return self._frame.evaluate(f"(map => {expression})(window.xlaLensMap)")
-
-    def value(self, label: str) -> int:
-        """The row of the value that has a label; waits for it."""
-        search = f"Array.from({{length: 1000}}, (_, value) => map.label(value)).indexOf({json.dumps(label)})"
-        return wait_for(lambda: self.tells(search), lambda row: row >= 0, SECONDS)
-
-    def choose(self, control: str, label: str) -> None:
-        """Chooses in one of the lists above the pictures, such as `space`."""
-        self._frame.locator(f'[data-control="{control}"]').select_option(label=label)
-
-    def click(self, label: str) -> None:
-        """Clicks on the rectangle of a value."""
-        self._picture("values").click(position=self._in_picture("values", *self._middle(label)))
-
-    def hover_value(self, label: str) -> str:
-        """What is told of a value when the pointer is on its rectangle."""
-        return self._hover("values", *self._middle(label))
-
-    def hover_step(self, step: int) -> str:
-        """What is told of a step when the pointer is on the curve."""
-        point = self.tells(f"map.pointOfStep({step})")
-        return self._hover("curve", point["x"], point["y"])
-
-    def hover_allocation(self, label: str, step: int) -> str:
-        """What is told of the allocation of a value when the pointer is on its bytes, while they are free."""
-        return self._hover("values", self.tells(f"map.pointOfStep({step})")["x"], self._middle(label)[1])
-
-    def _hover(self, picture: str, x: float, y: float) -> str:
-        self._picture(picture).hover(position=self._in_picture(picture, x, y))
-        tooltip = self._frame.locator(".tooltip[data-described]")
-        tooltip.wait_for()
-        return _plain(tooltip.inner_text())
-
-    def _picture(self, name: str) -> Locator:
-        return self._frame.locator(f'canvas[data-picture="{name}"]')
-
-    def _middle(self, label: str) -> tuple[float, float]:
-        box = self.tells(f"map.boxOf({self.value(label)})")
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    def _in_picture(self, name: str, x: float, y: float) -> Position:
-        corner = self._picture(name).evaluate("canvas => canvas.getBoundingClientRect()")
-        return {"x": x - corner["x"], "y": y - corner["y"]}
-
-
-def _has_map(frame: Frame) -> bool:
-    # It may be gone meanwhile.
-    with contextlib.suppress(Error):
-        return frame.evaluate("Boolean(window.xlaLensMap?.isReady)")
-    return False
-
-
 def _texts(found: Locator) -> list[str]:
     script = """all => all.filter(e => e.checkVisibility({visibilityProperty: true}))
       .map(e => [e.getBoundingClientRect().top, e.innerText]).sort((a, b) => a[0] - b[0]).map(each => each[1])"""
-    return [_plain(text) for text in found.evaluate_all(script)]
+    return [plain(text) for text in found.evaluate_all(script)]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Without the spaces that do not break, and the marks without width, which VS Code writes."""
     return re.sub("[\u200b-\u200f\u2060\ufeff]", "", text.replace("\u00a0", " "))
 
