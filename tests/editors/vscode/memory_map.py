@@ -60,11 +60,16 @@ class Map:
             self.page.keyboard.press(key)
 
     def find(self, selector: str) -> Locator:
-        """Elements of the page."""
+        """Elements of the page, when what was done before has been drawn."""
+        self._wait_for_frame()
         return self._frame.locator(selector)
 
+    def _wait_for_frame(self) -> None:
+        self._frame.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
+
     def tells(self, expression: str) -> Any:
-        """What an expression gives, such as `map.step`."""
+        """What an expression gives, such as `map.step`, when what was done before has been drawn."""
+        self._wait_for_frame()
         return self._frame.evaluate(f"(map => {expression})(window.xlaLensMap)")
 
     def value(self, label: str) -> int:

@@ -143,20 +143,20 @@ def test_filters(map: Map) -> None:
 def test_tables_tell_what_the_pictures_show(map: Map) -> None:
     map.find('[data-action="curve-table"]').click()
     map.find('[data-action="values-table"]').click()
-    rows = map.find('[data-table="curve"] tbody tr')
-    at_peak = [text for text in rows.all_inner_texts() if text.startswith(f"{_PEAK}\t")]
+    rows = map.find('[data-table="curve"] tbody tr').all_inner_texts()
+    at_peak = [text for text in rows if text.startswith(f"{_PEAK}\t")]
     assert at_peak == [f"{_PEAK}\tynn_fusion.1\t4.21 MiB\t+2.0 KiB"]
-    values = map.find('[data-table="values"] tbody tr')
-    assert [text.split("\t")[:2] for text in values.all_inner_texts()[:2]] == [
+    values = '[data-table="values"] tbody tr'
+    assert [text.split("\t")[:2] for text in map.find(values).all_inner_texts()[:2]] == [
         ["params_0__0_.1", "1.53 MiB"],
         ["dot", "1.53 MiB"],
     ]
-    values.nth(1).click()
+    map.find(values).nth(1).click()
     assert map.tells("map.label(map.selected)") == "dot"
     # Numbers the greatest first, and then the other way round.
     for is_reverse in (True, False):
         map.find('[data-table="values"] th:has-text("First step") button').click()
-        starts = [int(text.split("\t")[4] or -1) for text in values.all_inner_texts()]
+        starts = [int(text.split("\t")[4] or -1) for text in map.find(values).all_inner_texts()]
         assert starts == sorted(starts, reverse=is_reverse)
 
 
