@@ -39,7 +39,7 @@ export function createCurveTable(actions: Actions, scene: () => Scene): SceneTab
 
 /** Rows are values: those that the lower picture shows. */
 export function createValueTable(actions: Actions): SceneTable {
-  const table = createTable("values", "Values, the biggest first", (row) => actions.goToValue(row));
+  const table = createTable("values", "Values of the picture", (row) => actions.goToValue(row));
   let known: { layout: unknown; emphasis: unknown; rows: number[] } = { layout: 0, emphasis: 0, rows: [] };
   return {
     element: table.element,
