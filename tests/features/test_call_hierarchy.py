@@ -194,6 +194,16 @@ def test_where_an_item_is_and_what_it_is_for() -> None:
     assert (x.kind, x.live_range, x.size_bytes) == (Kind.PARAMETER, (0, 40), 401408)
 
 
+@pytest.mark.parametrize("name", ["n", "negate.0", "n" * 1000])
+def test_a_value_with_another_name_in_its_allocation(name: str) -> None:
+    text = SEED.read_text().replace("value: <2 negate.0 @0>", f"value: <2 {name} @0>")
+    dump = analysis_of_text(text).dump
+    (item,) = prepare(dump, Mention(Value(dump.value_of_id(2)), Role.SLICE, 0, 0))
+    assert item.label == name
+    assert _said(item.selection) == "negate.0"
+    assert item.place.start < item.selection.start < item.selection.end < item.place.end
+
+
 def test_a_limit() -> None:
     dump = analysis_of(LOOP).dump
     loop = find_item(dump, b"while.2", None)

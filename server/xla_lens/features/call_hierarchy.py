@@ -169,12 +169,16 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
     """One value, or several of one instruction."""
     values, first = dump.values, int(rows[0])
     name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
-    label = dump.names[name] + (dump.indices[index] if index != NONE else b"")
+    label = _label(dump, name, index)
     sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
     steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
     allocation, *others = set(values.allocation[rows].tolist())
     has_allocation = not others and allocation != NONE and dump.allocations.index[allocation] != NONE
-    block = used_value_block(dump, used, int(values.used_value[first]))
+    row = int(values.used_value[first])
+    block = used_value_block(dump, used, row)
+    # A broken dump may call the value otherwise in its allocation.
+    header = dump.used_values
+    selected = _label(dump, int(header.name[row]), int(header.index[row]) if len(rows) == 1 else NONE)
     name_start = used.document.data.index(b" ", block.start) + 1
     return Item(
         target=Value(first) if len(rows) == 1 else Instruction(name),
@@ -187,8 +191,12 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
         kind=Kind(int(dump.allocations.kind[allocation])) if has_allocation else None,
         live_range=(min(steps), max(steps)) if steps else None,
         place=block,
-        selection=Place(used, name_start, name_start + len(label)),
+        selection=Place(used, name_start, name_start + len(selected)),
     )
+
+
+def _label(dump: DumpSet, name: int, index: int) -> bytes:
+    return dump.names[name] + (dump.indices[index] if index != NONE else b"")
 
 
 def _silent_item(dump: DumpSet, used: Member, use: int) -> Item:
