@@ -12,7 +12,11 @@ from xla_lens.files import find_sets
 Operator: TypeAlias = Callable[[random.Random, bytes, bytes], bytes]
 """Makes another text of a text; the second is of another dump."""
 
-_NUMBERS = (0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 10**400)
+_NUMBERS = (
+    *(b"%d" % number for number in (0, 1, 7, 255, 10**6, 2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 10**30)),
+    # More digits than Python reads.
+    b"9" * 5000,
+)
 _ODD = (
     b"\0",
     b"\r",
@@ -139,7 +143,7 @@ def _spliced(chance: random.Random, text: bytes, other: bytes) -> bytes:
 
 def _numbers(chance: random.Random, text: bytes, _other: bytes) -> bytes:
     share = chance.choice((0.01, 0.1, 1.0))
-    return re.sub(rb"\d+", lambda found: b"%d" % chance.choice(_NUMBERS) if chance.random() < share else found[0], text)
+    return re.sub(rb"\d+", lambda found: chance.choice(_NUMBERS) if chance.random() < share else found[0], text)
 
 
 def _negative(chance: random.Random, text: bytes, _other: bytes) -> bytes:

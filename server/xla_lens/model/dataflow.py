@@ -18,6 +18,7 @@ from xla_lens.model.lookup import first_rows, taken
 from xla_lens.model.places import Place, row_places
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.instruction_scan import instruction_head
+from xla_lens.syntax.numbers import integer
 
 
 def defined_values(dump: DumpSet, names: Column) -> list[Column]:
@@ -110,7 +111,7 @@ _DIGITS: Final = re.compile(rb"\d+")
 
 def _path(dump: DumpSet, index: int) -> tuple[int, ...]:
     """The numbers of an index."""
-    return tuple(map(int, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
+    return tuple(map(integer, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
 
 
 def _is_tuple(dump: DumpSet, name: int) -> bool:

@@ -30,6 +30,7 @@ from xla_lens.model.places import (
 )
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.instruction_scan import instruction_head, operand_at
+from xla_lens.syntax.numbers import integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occ
         # Element `{2}` of a tuple is its operand 2; what lies deeper is an element of the operand.
         index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
         if index.isdigit():
-            passed_on.add((int(dump.positions.name[row]), int(index)))
+            passed_on.add((int(dump.positions.name[row]), integer(index)))
     operands = sorted(read | passed_on)
     rows, quoted = dump.quoting_rows
     names = np.array([name for name, _ in operands], np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from tree_sitter import Node
 
 from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.numbers import integer
 from xla_lens.syntax.tree import parse_hlo
 
 
@@ -208,7 +209,7 @@ def _integers(node: Node | None, text: bytes) -> Iterator[int | None]:
     """The comma separated numbers between the brackets of a node; None for `?` and `*`."""
     for number in re.findall(rb"[^][(){},\s]+", _part(node, text)):
         digits = number.removeprefix(b"<=")
-        yield int(digits) if digits.lstrip(b"-").isdigit() else None
+        yield integer(digits) if digits.lstrip(b"-").isdigit() else None
 
 
 def _known(numbers: Iterator[int | None]) -> Iterator[int]:
@@ -222,7 +223,7 @@ def _field_text(node: Node | None, field: str, text: bytes) -> str | None:
 
 def _field_number(node: Node | None, field: str, text: bytes) -> int | None:
     number = _field_text(node, field, text)
-    return int(number) if number else None
+    return integer(number) if number else None
 
 
 _TYPE: Final = re.compile(r"(?:pred|token|opaque|bf|[sufc])(\d*)")
@@ -234,7 +235,7 @@ def _element_bits(kind: str) -> int | None:
         return None
     fixed = {"pred": 8, "token": 0, "opaque": 64}
     # Types narrower than a byte take one each, unless the layout says that they are packed.
-    return fixed[kind] if kind in fixed else max(8, int(match[1])) if match[1] else None
+    return fixed[kind] if kind in fixed else max(8, integer(match[1])) if match[1] else None
 
 
 def _operands(node: Node, text: bytes) -> Iterator[Operand]:
@@ -278,7 +279,7 @@ def unquoted(value: str) -> str:
 
 
 def _number(value: str | None) -> int | None:
-    return int(value) if value and value.isdigit() else None
+    return integer(value) if value and value.isdigit() else None
 
 
 def _bare(name: bytes) -> bytes:

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from goldens import members_of
-from samples import DUMPS, facts, member
+from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, facts, member
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.report import report
+from xla_lens.features.report.facts import Part, ReportOptions
 from xla_lens.model.analysis import analyse
 from xla_lens.model.findings import MAXIMUM_RELATED
 from xla_lens.render.messages import message, related_message
+from xla_lens.render.report import report_text
 
 _PATHS = [DUMPS / fact["file"] for fact in facts(DUMPS)]
 _ROUNDS = 12
@@ -34,6 +38,30 @@ def _edited(chance: random.Random, lines: list[bytes]) -> list[bytes]:
         case _:
             lines[one] = re.sub(rb"\d+", lambda _: b"%d" % chance.choice([0, 1, 7, 10**6, 2**62]), lines[one])
     return lines or [b"\n"]
+
+
+_TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
+"""Numbers that do not fit into 64 bits, and one that Python does not read."""
+
+
+@pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
+def test_numbers_that_are_too_big(path: Path) -> None:
+    """Also those within the texts of shapes and instructions, which are read by themselves."""
+    chance = random.Random(path.name)
+    members = members_of(path)
+    for kind, file in members.items():
+        text = file.document.data
+        numbers = list(re.finditer(rb"\d+", text))
+        spaces = [number for number in numbers if text[number.start() - 2 : number.start()] == b"S("]
+        for number in chance.sample(numbers, min(40, len(numbers))) + spaces[:8]:
+            edited = text[: number.start()] + chance.choice(_TOO_BIG) + text[number.end() :]
+            analysis = analyse(
+                [other if other.kind is not kind else member(edited, kind) for other in members.values()]
+            )
+            assert all(map(message, analysis.findings))
+            assert memory_map(analysis, None).values.label
+            made = report(analysis, dict.fromkeys(members, "a"), ReportOptions(parts=frozenset(Part)))
+            assert list(report_text(made, 100))
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")

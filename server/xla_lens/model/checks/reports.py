@@ -17,6 +17,7 @@ from xla_lens.model.places import Place, report_table_allocation, report_table_a
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.human_sizes import human_size
+from xla_lens.syntax.numbers import integer
 
 
 def report_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -240,7 +241,7 @@ def _shapes(dump: DumpSet, values: Column, printed: bytes) -> bytes:
     found: Counter[bytes] = Counter()
     for text in _split(printed):
         match = _COUNT.match(text)
-        found[without_layout(text[match.end() :] if match else text)] += int(match[1]) if match else 1
+        found[without_layout(text[match.end() :] if match else text)] += integer(match[1]) if match else 1
     expected = b", ".join(b"%d\xc3\x97%s" % (count, shape) if count > 1 else shape for shape, count in shapes.items())
     return printed if found == shapes else expected
 

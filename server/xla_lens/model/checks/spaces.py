@@ -15,6 +15,7 @@ from xla_lens.model.lookup import taken
 from xla_lens.model.members import Member
 from xla_lens.model.places import row_place
 from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.numbers import integer
 
 
 def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -138,4 +139,4 @@ def _color_of(shape: bytes) -> int:
         # Of a token, an unknown shape or a buffer nothing is told.
         return 0 if shape[:1].isalpha() and b"[]" not in shape else NONE
     match = _COLOR.search(layout)
-    return int(match[1]) if match else 0
+    return integer(match[1]) if match else 0
