@@ -169,7 +169,6 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
     """One value, or several of one instruction."""
     values, first = dump.values, int(rows[0])
     name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
-    label = _label(dump, name, index)
     sizes = [size for size in values.size_bytes[rows].tolist() if size != NONE]
     steps = [step for column in (values.start_step, values.end_step) for step in column[rows].tolist() if step != NONE]
     allocation, *others = set(values.allocation[rows].tolist())
@@ -177,12 +176,13 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
     row = int(values.used_value[first])
     block = used_value_block(dump, used, row)
     # A broken dump may call the value otherwise in its allocation.
-    header = dump.used_values
-    selected = _label(dump, int(header.name[row]), int(header.index[row]) if len(rows) == 1 else NONE)
+    header_index = int(dump.used_values.index[row]) if len(rows) == 1 else NONE
     name_start = used.document.data.index(b" ", block.start) + 1
+    name_end = name_start + len(dump.names[dump.used_values.name[row]])
+    name_end += len(dump.indices[header_index]) if header_index != NONE else 0
     return Item(
         target=Value(first) if len(rows) == 1 else Instruction(name),
-        label=label.decode("utf-8", "replace"),
+        label=dump.label(name, index),
         name=dump.names[name],
         index=dump.indices[index] if index != NONE else None,
         value_count=len(rows),
@@ -191,12 +191,8 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
         kind=Kind(int(dump.allocations.kind[allocation])) if has_allocation else None,
         live_range=(min(steps), max(steps)) if steps else None,
         place=block,
-        selection=Place(used, name_start, name_start + len(selected)),
+        selection=Place(used, name_start, name_end),
     )
-
-
-def _label(dump: DumpSet, name: int, index: int) -> bytes:
-    return dump.names[name] + (dump.indices[index] if index != NONE else b"")
 
 
 def _silent_item(dump: DumpSet, used: Member, use: int) -> Item:

@@ -82,7 +82,7 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
     rows = np.flatnonzero(dump.uses.name == name)
     numbers, indices, read = dump.uses.operand[rows], dump.uses.index[rows], dump.uses.value[rows]
     found = [
-        (number, _path(dump, index), value, place)
+        (number, index_path(dump, index), value, place)
         for number, index, value, place in zip(
             numbers.tolist(), indices.tolist(), read.tolist(), row_places(dump.used, dump.uses, rows), strict=True
         )
@@ -91,7 +91,7 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
         rows = np.flatnonzero((dump.positions.name == name) & ~np.isin(dump.positions.value, read))
         places = row_places(dump.used, dump.positions, rows)
         for row, place in zip(rows.tolist(), places, strict=True):
-            number, *rest = (*_path(dump, int(dump.positions.index[row])), NONE)
+            number, *rest = (*index_path(dump, int(dump.positions.index[row])), NONE)
             found.append((number, tuple(rest), int(dump.positions.value[row]), place))
     for _, _, row, place in sorted(found, key=itemgetter(0, 1)):
         value = int(dump.value_of_used_value[row]) if row != NONE else NONE
@@ -109,8 +109,8 @@ def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:
 _DIGITS: Final = re.compile(rb"\d+")
 
 
-def _path(dump: DumpSet, index: int) -> tuple[int, ...]:
-    """The numbers of an index."""
+def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
+    """The numbers of an index: 0 and 1 of ``{0,1}``, none of NONE."""
     return tuple(map(integer, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
 
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
+from xla_lens.model.dataflow import index_path
 from xla_lens.model.dump_set import DumpSet
 from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity, error
 from xla_lens.model.lookup import taken
@@ -15,7 +16,6 @@ from xla_lens.model.memory import Memory
 from xla_lens.model.places import row_place, schedule_place
 from xla_lens.model.printed_peak import xla_peak_step
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.numbers import integer
 
 
 def printed_peak(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
@@ -146,8 +146,7 @@ def _is_out_of_place(
 
 
 def _name_and_path(dump: DumpSet, name: int, index: int) -> tuple[bytes, tuple[int, ...]]:
-    path = dump.indices[index].strip(b"{}").split(b",") if index != NONE else []
-    return dump.names[name], tuple(integer(number) for number in path if number)
+    return dump.names[name], index_path(dump, index)
 
 
 def _keys(name: Column, index: Column, is_indexed: int) -> list[tuple[int, int]]:
