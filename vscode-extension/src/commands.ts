@@ -60,11 +60,11 @@ const ABOUT_A_SET: Readonly<Record<string, Command>> = {
   },
 
   async saveMemoryMap({ server, sets }, uri) {
-    const { uri: file } = await known(sets, uri);
     const title = "Save the Memory Map as HTML";
     const progress = { location: vscode.ProgressLocation.Window, title };
-    const page = await vscode.window.withProgress(progress, () => server.ask<string>("report", { uri: uri.toString(), format: "html" }));
-    const defaultUri = vscode.Uri.parse(file.replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"));
+    const told = () => Promise.all([known(sets, uri), server.ask<string>("report", { uri: uri.toString(), format: "html" })]);
+    const [overview, page] = await vscode.window.withProgress(progress, told);
+    const defaultUri = vscode.Uri.parse(overview.uri.replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"));
     const target = page && (await vscode.window.showSaveDialog({ title, defaultUri, filters: { HTML: ["html"] } }));
     if (!target) return;
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
