@@ -1,6 +1,6 @@
 """What tests of VS Code share: a browser, and a server with the extension. Each test has a window of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from editors.vscode.server import VSIX, VSCode, bare_python, some_dumps
-from editors.vscode.window import Browser, Window, browsing
+from editors.vscode.window import Browser, OpenWindow, Window, browsing
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +40,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_window(browser: Browser, vscode: VSCode, tmp_path: Path) -> Callable[..., AbstractContextManager[Window]]:
+def open_window(browser: Browser, vscode: VSCode, tmp_path: Path) -> OpenWindow:
     """A function that opens a folder, and maybe a file in it, in a window."""
 
     def opened(folder: Path, file: Path | None = None, **looks: Any) -> AbstractContextManager[Window]:

@@ -100,8 +100,13 @@ class Map:
 
     def point(self, label: str) -> tuple[float, float]:
         """The middle of the rectangle of a value, in the window."""
-        box = self.tells(f"map.boxOf({self.value(label)})")
+        box = self.box(label)
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def box(self, label: str) -> dict[str, float]:
+        """The edges of the rectangle of a value, in the window."""
+        found: dict[str, float] = self.tells(f"map.boxOf({self.value(label)})")
+        return found
 
     def _hover(self, picture: str, x: float, y: float) -> str:
         self._picture(picture).hover(position=self._in_picture(picture, x, y))

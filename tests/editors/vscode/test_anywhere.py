@@ -6,8 +6,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,8 @@ import pytest
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, VSIX, VSCode, file_of, some_dumps
-from editors.vscode.window import Browser, Window
+from editors.vscode.window import Browser, OpenWindow, Window
 from samples import DUMPS
-
-OpenWindow = Callable[..., AbstractContextManager[Window]]
 
 _OVER_50_MIB = 51 << 20
 

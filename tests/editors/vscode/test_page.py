@@ -22,6 +22,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written_page(SPLIT, tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="module")
+def file_of_several_spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a program with several memory spaces."""
+    return written_page(TPU, tmp_path_factory.mktemp("spaces"))
+
+
 @pytest.fixture
 def map(browser: Browser, file: Path) -> Iterator[Map]:
     """The map of a training step."""
@@ -111,14 +117,14 @@ def test_the_pointer(map: Map) -> None:
     map.find('[data-action="reset"]').click()
     assert map.tells("[map.state.steps, map.state.bytes]") == [None, None]
     # A drag with Shift shows what it frames.
-    box = map.tells(f"map.boxOf({map.value('ynn_fusion.6')})")
+    box = map.box("ynn_fusion.6")
     map.page.keyboard.down("Shift")
     mouse.move(box["x"], box["y"])
     mouse.down()
     mouse.move(box["x"] + box["width"], box["y"] + box["height"], steps=4)
     mouse.up()
     map.page.keyboard.up("Shift")
-    framed = map.tells(f"map.boxOf({map.value('ynn_fusion.6')})")
+    framed = map.box("ynn_fusion.6")
     assert framed["width"] > 1.5 * box["width"]
     assert framed["height"] > 2 * box["height"]
     # A click selects.
@@ -177,9 +183,9 @@ def test_the_address_keeps_what_is_chosen(map: Map) -> None:
     ids=["light", "dark", "forced colours"],
 )
 @pytest.mark.parametrize("view", ["pictures", "tables", "keys"])
-def test_everybody_can_use_it(browser: Browser, tmp_path: Path, looks: dict[str, str], view: str) -> None:
+def test_everybody_can_use_it(browser: Browser, file_of_several_spaces: Path, looks: dict[str, str], view: str) -> None:
     """What axe finds: names, contrast, roles, keyboard."""
-    with Map.of_file(browser, written_page(TPU, tmp_path), bypass_csp=True, **looks) as map:
+    with Map.of_file(browser, file_of_several_spaces, bypass_csp=True, **looks) as map:
         if view == "tables":
             map.find('[data-action="curve-table"]').click()
             map.find('[data-action="values-table"]').click()

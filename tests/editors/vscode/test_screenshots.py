@@ -1,8 +1,6 @@
 """The pictures that README.md and the walkthrough show can be made. With `make screenshots` they are kept."""
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -10,15 +8,13 @@ import pytest
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Window
+from editors.vscode.window import OpenWindow, Window
 
 _KEPT = os.environ.get("XLA_LENS_SCREENSHOTS")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_they_can_be_made(
-    open_window: Callable[..., AbstractContextManager[Window]], workspace: Path, tmp_path: Path, scheme: str
-) -> None:
+def test_they_can_be_made(open_window: OpenWindow, workspace: Path, tmp_path: Path, scheme: str) -> None:
     folder = Path(_KEPT) if _KEPT else tmp_path / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     file = file_of(workspace, "split", "-live-range")

@@ -1,17 +1,13 @@
 """What a person does on the first day: from the walkthrough to a map that is shared."""
 
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Browser, Window
+from editors.vscode.window import Browser, OpenWindow
 from samples import SPLIT, TPU
-
-OpenWindow = Callable[..., AbstractContextManager[Window]]
 
 _TRUE_PEAK_BYTES = 4419632
 

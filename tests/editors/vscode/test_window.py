@@ -1,15 +1,11 @@
 """What a person sees and does in a window of VS Code."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from editors.driving import wait_for
 from editors.vscode.memory_map import Map
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import Window
-
-OpenWindow = Callable[..., AbstractContextManager[Window]]
+from editors.vscode.window import OpenWindow
 
 _PEAK = "    36:ynn_fusion.14.21 MiB live ◀ peak"
 

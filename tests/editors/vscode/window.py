@@ -9,7 +9,7 @@ import site
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from editors.driving import wait_for
@@ -22,6 +22,9 @@ site.addsitedir(sysconfig.get_path("purelib", vars={"base": str(ROOT / ".venv-ed
 from playwright.sync_api import Browser, Error, Locator, Page, sync_playwright
 
 _LOOKS = {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
+
+OpenWindow: TypeAlias = Callable[..., contextlib.AbstractContextManager["Window"]]
+"""What opens a folder, and maybe a file in it, in a window: the fixture `open_window`."""
 
 _ACTIVE = ".editor-group-container.active"
 
