@@ -30,8 +30,8 @@ from xla_lens.lsp.serve import SWITCH_SECONDS
 from xla_lens.lsp.session import Session
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks import check, is_exempt
-from xla_lens.model.joining import join
-from xla_lens.model.memory import measure
+from xla_lens.model.memory.over_time import measure
+from xla_lens.model.tables.joining import join
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import HLO, XLA_DUMP

@@ -8,8 +8,8 @@ from typing import Any, Final
 from samples import DUMPS, lines_with_marks, member
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.findings import Code
-from xla_lens.model.members import Member
+from xla_lens.model.checks.findings import Code
+from xla_lens.model.tables.members import Member
 from xla_lens.render.messages import message, related_message
 from xla_lens.syntax.file_names import MemberKind
 

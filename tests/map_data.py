@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from samples import ROOT, SPLIT, TPU, analysis_of, module_of
 from xla_lens.features.memory_map import memory_map
-from xla_lens.model.owned import owned_bytes
+from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.numbers import exact, human, parse_size, percent
 

@@ -17,9 +17,9 @@ from mutations.edits import ANY
 from samples import DUMPS, member
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
-from xla_lens.model.findings import Finding, Severity
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place
+from xla_lens.model.checks.findings import Finding, Severity
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.file_names import MemberKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)

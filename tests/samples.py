@@ -14,12 +14,12 @@ import pytest
 
 from xla_lens.files import find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Mention, mention_at
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import MemberKind
-from xla_lens.syntax.hlo_module import read_module
+from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document

@@ -12,7 +12,7 @@ import xla_lens
 from samples import DUMPS, ROOT
 from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES, Command
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
-from xla_lens.model.members import kind_of_content
+from xla_lens.model.tables.members import kind_of_content
 from xla_lens.syntax.file_names import MemberKind, split_name
 
 EXTENSION = ROOT / "vscode-extension"

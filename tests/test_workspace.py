@@ -11,7 +11,7 @@ import pytest
 from samples import DUMPS, SEED, SPLIT, TPU, facts, never
 from xla_lens import files, workspace
 from xla_lens.files import SetFiles, find_sets, walk_sets
-from xla_lens.model.findings import Finding
+from xla_lens.model.checks.findings import Finding
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document

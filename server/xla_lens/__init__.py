@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from xla_lens.files import NotADump
-    from xla_lens.model.alive import last_uses
+    from xla_lens.model.advice.alive import last_uses
+    from xla_lens.model.advice.budget import smallest_set
+    from xla_lens.model.advice.donation import find_donation
+    from xla_lens.model.advice.next_peak import next_peaks
+    from xla_lens.model.advice.padding import padding_at, padding_of
     from xla_lens.model.analysis import Analysis
-    from xla_lens.model.biography import arenas, biography
-    from xla_lens.model.budget import smallest_set
-    from xla_lens.model.by_line import lines_at
-    from xla_lens.model.by_source import sources_at
-    from xla_lens.model.donation import find_donation
-    from xla_lens.model.dump_set import DumpSet
-    from xla_lens.model.hlo_module import HloModule
-    from xla_lens.model.memory import Memory, live_values
-    from xla_lens.model.next_peak import next_peaks
-    from xla_lens.model.owned import owned_bytes
-    from xla_lens.model.padding import padding_at, padding_of
-    from xla_lens.model.printed_peak import explain_printed_peak
-    from xla_lens.model.sources import frames_of
-    from xla_lens.model.stack_frames import StackFrame, own_frame
+    from xla_lens.model.attribution.by_line import lines_at
+    from xla_lens.model.attribution.by_source import sources_at
+    from xla_lens.model.attribution.owned import owned_bytes
+    from xla_lens.model.attribution.sources import frames_of
+    from xla_lens.model.hlo.module import HloModule
+    from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
+    from xla_lens.model.memory.allocation_history import arenas, biography
+    from xla_lens.model.memory.over_time import Memory, live_values
+    from xla_lens.model.memory.printed_peak import explain_printed_peak
+    from xla_lens.model.tables.dump_set import DumpSet
 
 __version__ = "0.1.0"
 
@@ -68,26 +68,26 @@ __all__ = [
 
 _MODULES = {
     "Analysis": "xla_lens.model.analysis",
-    "DumpSet": "xla_lens.model.dump_set",
-    "HloModule": "xla_lens.model.hlo_module",
-    "Memory": "xla_lens.model.memory",
+    "DumpSet": "xla_lens.model.tables.dump_set",
+    "HloModule": "xla_lens.model.hlo.module",
+    "Memory": "xla_lens.model.memory.over_time",
     "NotADump": "xla_lens.files",
-    "StackFrame": "xla_lens.model.stack_frames",
-    "arenas": "xla_lens.model.biography",
-    "biography": "xla_lens.model.biography",
-    "explain_printed_peak": "xla_lens.model.printed_peak",
-    "find_donation": "xla_lens.model.donation",
-    "frames_of": "xla_lens.model.sources",
-    "last_uses": "xla_lens.model.alive",
-    "lines_at": "xla_lens.model.by_line",
-    "live_values": "xla_lens.model.memory",
-    "next_peaks": "xla_lens.model.next_peak",
-    "own_frame": "xla_lens.model.stack_frames",
-    "owned_bytes": "xla_lens.model.owned",
-    "padding_at": "xla_lens.model.padding",
-    "padding_of": "xla_lens.model.padding",
-    "smallest_set": "xla_lens.model.budget",
-    "sources_at": "xla_lens.model.by_source",
+    "StackFrame": "xla_lens.model.hlo.stack_frames",
+    "arenas": "xla_lens.model.memory.allocation_history",
+    "biography": "xla_lens.model.memory.allocation_history",
+    "explain_printed_peak": "xla_lens.model.memory.printed_peak",
+    "find_donation": "xla_lens.model.advice.donation",
+    "frames_of": "xla_lens.model.attribution.sources",
+    "last_uses": "xla_lens.model.advice.alive",
+    "lines_at": "xla_lens.model.attribution.by_line",
+    "live_values": "xla_lens.model.memory.over_time",
+    "next_peaks": "xla_lens.model.advice.next_peak",
+    "own_frame": "xla_lens.model.hlo.stack_frames",
+    "owned_bytes": "xla_lens.model.attribution.owned",
+    "padding_at": "xla_lens.model.advice.padding",
+    "padding_of": "xla_lens.model.advice.padding",
+    "smallest_set": "xla_lens.model.advice.budget",
+    "sources_at": "xla_lens.model.attribution.by_source",
 }
 """Where all that is: it is imported when it is first asked for, since the language server starts without."""
 

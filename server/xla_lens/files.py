@@ -15,12 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from xla_lens.model.findings import Code
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member, kind_of_content
+from xla_lens.model.checks.findings import Code
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.members import Member, kind_of_content
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
-from xla_lens.syntax.hlo_module import read_module
+from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
 from xla_lens.text.document import Document, document_of_file

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 
 from xla_lens.files import SetFiles, Stamp, load_files, stamps, walk_sets
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.findings import Finding
+from xla_lens.model.checks.findings import Finding
 from xla_lens.model.summary import SetSummary, summarise
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.encoding import Encoding

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
 
 

@@ -16,9 +16,9 @@ from xla_lens.features.actions import (
     source_actions,
 )
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.pages import ReportPage
-from xla_lens.model.places import Place
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.places.pages import ReportPage
+from xla_lens.model.places.places import Place
 from xla_lens.render.actions import action_title
 
 

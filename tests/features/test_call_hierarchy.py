@@ -22,9 +22,9 @@ from samples import (
 )
 from xla_lens.features.call_hierarchy import Flow, Item, consumers, find_item, prepare, producers
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.mentions import Instruction, Mention, Role, Value
-from xla_lens.model.places import Place
+from xla_lens.model.places.mentions import Instruction, Mention, Role, Value
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import MemberKind
 

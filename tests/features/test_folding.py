@@ -20,8 +20,8 @@ from samples import (
 )
 from xla_lens.features.folding import Fold, folds
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.blocks import BlockKind
-from xla_lens.model.members import Member
+from xla_lens.model.places.blocks import BlockKind
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.file_names import MemberKind
 
 

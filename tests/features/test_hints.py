@@ -8,7 +8,7 @@ from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments
 from xla_lens.features.hints import hints, module_hints
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.hints import hint_label
 from xla_lens.syntax.columns import NONE
 

@@ -9,7 +9,7 @@ from xla_lens.features.hover import hover
 from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.mentions import mention_at
+from xla_lens.model.places.mentions import mention_at
 from xla_lens.render.hover import hover_markdown
 from xla_lens.syntax.file_names import MemberKind
 

@@ -10,9 +10,9 @@ import pytest
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
 from xla_lens.features.lenses import Lens, LensKind, ShareLens, UsesLens, lens_facts, lenses
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Value
-from xla_lens.model.places import Place, used_value_place
+from xla_lens.model.places.mentions import Value
+from xla_lens.model.places.places import Place, used_value_place
+from xla_lens.model.tables.members import Member
 from xla_lens.render.lenses import lens_title
 from xla_lens.syntax.file_names import MemberKind
 

@@ -20,11 +20,11 @@ from samples import (
     never,
     on_all_dumps,
 )
-from xla_lens.features.hlo_links import hlo_links
+from xla_lens.features.hlo.links import hlo_links
 from xla_lens.features.links import SectionHeader, links
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.stack_frames import StackFrame, own_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
 from xla_lens.render.links import link_tooltip
 
 

@@ -28,12 +28,12 @@ from xla_lens.features.memory_map import STEP_LIMIT, memory_map
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import Part, ReportOptions
 from xla_lens.files import find_set
+from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.kinds import KIND_NAMES
-from xla_lens.model.padding import padding_of
-from xla_lens.model.sources import frames_of
-from xla_lens.model.stack_frames import own_frame
+from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import own_frame
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.file_names import MemberKind

@@ -8,7 +8,7 @@ from samples import DUMPS, SEED, SPLIT, analysis_of, analysis_of_text, assignmen
 from xla_lens.features.navigation import declaration, definition, implementation, type_definition
 from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.mentions import Mention, Role, Value, mention_at
+from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import MemberKind
 

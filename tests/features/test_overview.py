@@ -7,8 +7,8 @@ from samples import SHARED_DUMPS, SPLIT, analysis_of, facts, member, module_of, 
 from xla_lens.features.hover import hover
 from xla_lens.features.overview import Overview, overview
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.mentions import Allocation, Mention, Role, Target, Value, mention_at
-from xla_lens.model.places import Place, value_place
+from xla_lens.model.places.mentions import Allocation, Mention, Role, Target, Value, mention_at
+from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.hover import hover_markdown
 
 _TOP = 5

@@ -7,7 +7,7 @@ import pytest
 
 from samples import DUMPS, SEED, SPLIT, analysis_of, assignments, lines_with_marks, mark
 from xla_lens.features.references import references, references_without_declaration
-from xla_lens.model.mentions import Value, mention_at
+from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.syntax.columns import NONE
 
 

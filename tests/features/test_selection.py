@@ -11,8 +11,8 @@ import pytest
 from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, member, odd_texts, on_all_dumps
 from xla_lens.features.selection import selection
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Role, mention_at
+from xla_lens.model.places.mentions import Role, mention_at
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.file_names import MemberKind
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from samples import SEED, SPLIT, analysis_of, assignments
 from xla_lens.features.symbols import document_symbols
-from xla_lens.model.outline import Symbol
+from xla_lens.model.places.outline import Symbol
 
 
 def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:

@@ -24,10 +24,10 @@ from xla_lens.features.hover import hover
 from xla_lens.features.hover.facts import ValueFacts
 from xla_lens.features.tokens import _TYPES, tokens
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Instruction, Mention, Role, Value, mention_at
-from xla_lens.model.places import slice_place, used_value_place
-from xla_lens.model.tokens import Token, TokenType
+from xla_lens.model.places.mentions import Instruction, Mention, Role, Value, mention_at
+from xla_lens.model.places.places import slice_place, used_value_place
+from xla_lens.model.places.tokens import Token, TokenType
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.excerpt import LOOKED_AT
 from xla_lens.syntax.file_names import MemberKind

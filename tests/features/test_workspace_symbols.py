@@ -13,8 +13,8 @@ from samples import SEED, SPLIT, TPU, analysis_of, assignments
 from xla_lens.features import workspace_symbols
 from xla_lens.features.workspace_symbols import Found, Query, search
 from xla_lens.model import summary as summary_module
-from xla_lens.model.kinds import KIND_NAMES
 from xla_lens.model.summary import EntryKind, SetSummary, summarise
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.workspace_symbols import container_text, parse_query
 from xla_lens.text.encoding import Encoding
 

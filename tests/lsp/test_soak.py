@@ -14,7 +14,7 @@ from fuzzing.positions import Text
 from lsp.wire import RICH, Inside, Process
 from samples import DUMPS, SEED
 from soak import close_all, dump_sets, round_of, soak
-from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.document import Document
 
 _MEGABYTE = 10**6

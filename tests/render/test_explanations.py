@@ -9,7 +9,7 @@ import pytest
 from samples import ROOT
 from xla_lens.cli.main import main
 from xla_lens.files import explanation_path
-from xla_lens.model.findings import Code, Severity
+from xla_lens.model.checks.findings import Code, Severity
 
 _FOLDER = explanation_path(Code.SYNTAX).parent
 

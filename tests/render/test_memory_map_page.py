@@ -16,7 +16,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.features.overview import overview
 from xla_lens.files import page_sources
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import memory_map_page
 

@@ -11,9 +11,9 @@ from xla_lens.features.report import report
 from xla_lens.features.report.facts import ReportOptions
 from xla_lens.features.report.pages import BiographyFacts, LiveSetFacts, page_facts
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
-from xla_lens.model.places import Place
-from xla_lens.model.subjects import Subject, SubjectKind, subject_place
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
+from xla_lens.model.places.places import Place
+from xla_lens.model.places.subjects import Subject, SubjectKind, subject_place
 from xla_lens.render.numbers import human
 from xla_lens.render.pages import PageText, page_text
 

@@ -9,10 +9,10 @@ import pytest
 from tree_sitter import Parser
 
 from samples import DUMPS, dump_files, member, odd_texts
-from xla_lens.model.members import Member
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, _leaves_below, leaves, parts_at
-from xla_lens.syntax.hlo import parse_instruction
+from xla_lens.syntax.hlo.grammar import parse_instruction
 from xla_lens.syntax.tree import XLA_DUMP
 
 _OTHER_GRAMMARS = ("instruction", "other_text")

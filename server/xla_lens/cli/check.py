@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xla_lens.cli.sets import count_of, load_sets, size_of
-from xla_lens.model.findings import Code, Finding, Severity
-from xla_lens.model.limits import over_limits
-from xla_lens.model.places import Place
+from xla_lens.model.checks.findings import Code, Finding, Severity
+from xla_lens.model.checks.limits import over_limits
+from xla_lens.model.places.places import Place
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import counted

@@ -9,17 +9,27 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Related
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member
-from xla_lens.model.memory import MemorySpace
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Value, mention_at, step_of
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage
-from xla_lens.model.places import Place, schedule_place
-from xla_lens.model.printed_peak import DEFAULT_COLOR
-from xla_lens.model.sources import frames_of
-from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.checks.findings import Code, Finding, Related
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.places.mentions import (
+    Allocation,
+    Instruction,
+    Mention,
+    Peak,
+    Role,
+    Step,
+    Value,
+    mention_at,
+    step_of,
+)
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage
+from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.dataflow import (
+from xla_lens.model.hlo.dataflow import (
     by_reader,
     defined_values,
     first_uses,
@@ -29,10 +29,10 @@ from xla_lens.model.dataflow import (
     shown_values,
     uses,
 )
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Instruction, Mention, Role, Step, Value, meaning
-from xla_lens.model.places import Place, row_places, use_places, used_value_block
+from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Value, meaning
+from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 ItemTarget: TypeAlias = Value | Instruction

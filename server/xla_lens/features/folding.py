@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.blocks import BlockKind, blocks
-from xla_lens.model.lookup import biggest
-from xla_lens.model.members import Member
+from xla_lens.model.places.blocks import BlockKind, blocks
+from xla_lens.model.tables.lookup import biggest
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import Column
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Mention, Role, Target
-from xla_lens.model.occurrences import is_declaration, occurrences
+from xla_lens.model.places.mentions import Mention, Role, Target
+from xla_lens.model.places.occurrences import is_declaration, occurrences
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 
 
 class HighlightKind(Enum):

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_mentions import made_bytes
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
+from xla_lens.model.hlo.mentions import made_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 

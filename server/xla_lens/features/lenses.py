@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Severity
-from xla_lens.model.lookup import biggest, taken
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Value
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, SummaryPage
-from xla_lens.model.places import Place, schedule_place
-from xla_lens.model.printed_peak import DEFAULT_COLOR
+from xla_lens.model.checks.findings import Severity
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.places.mentions import Value
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage
+from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import biggest, taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500

@@ -26,14 +26,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import position_of
-from xla_lens.model.places import Place, total_place
-from xla_lens.model.quotes import Quotes
-from xla_lens.model.sources import frames_of, source_mentions
-from xla_lens.model.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.attribution.sources import frames_of, source_mentions
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.places.mentions import position_of
+from xla_lens.model.places.places import Place, total_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Section, UsedValues
 
 

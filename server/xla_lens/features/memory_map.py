@@ -5,17 +5,17 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.kinds import allocation_kinds
-from xla_lens.model.lookup import taken
-from xla_lens.model.memory import MemorySpace
-from xla_lens.model.origins import origins
-from xla_lens.model.padding import padding_of_text
-from xla_lens.model.printed_peak import first_printed_peak
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.attribution.origins import origins
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.printed_peak import first_printed_peak
 from xla_lens.model.summary import module_of
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import allocation_kinds
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
 
 STEP_LIMIT: Final = 1_000_000

@@ -17,10 +17,10 @@ implementation is what runs: of a bitcast that is named, the bitcast, though it 
 a set without a module it is the entry in the schedule.
 """
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
-from xla_lens.model.places import Place, allocation_place, schedule_place, slice_place, used_value_place
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Role, Step, Target, Value
+from xla_lens.model.places.places import Place, allocation_place, schedule_place, slice_place, used_value_place
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 

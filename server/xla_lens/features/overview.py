@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.memory import MemorySpace, live_in_space
-from xla_lens.model.origins import origins
-from xla_lens.model.places import Place, row_place, schedule_place
-from xla_lens.model.printed_peak import first_printed_peak
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.attribution.origins import origins
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.printed_peak import first_printed_peak
+from xla_lens.model.places.places import Place, row_place, schedule_place
 from xla_lens.model.summary import module_of
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.columns import Column
 
 

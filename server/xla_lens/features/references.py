@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from itertools import groupby, islice
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.mentions import Target
-from xla_lens.model.occurrences import Occurrence, is_declaration, occurrences
-from xla_lens.model.places import Place
+from xla_lens.model.places.mentions import Target
+from xla_lens.model.places.occurrences import Occurrence, is_declaration, occurrences
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
 
 
 def references(dump: DumpSet, target: Target, limit: int) -> list[Place]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from xla_lens.model.blocks import blocks
-from xla_lens.model.members import Member
+from xla_lens.model.places.blocks import blocks
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import parts_at
 from xla_lens.syntax.nesting import enclosing, nested

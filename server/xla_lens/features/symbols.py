@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.lookup import biggest
-from xla_lens.model.members import Member
-from xla_lens.model.outline import Counted, Symbol, SymbolKind
-from xla_lens.model.places import used_value_block
+from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
+from xla_lens.model.places.places import used_value_block
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import biggest
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 
 

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.members import Member
-from xla_lens.model.memory import live_at_peak
-from xla_lens.model.named_values import named_values
-from xla_lens.model.tokens import Token, TokenType
+from xla_lens.model.memory.over_time import live_at_peak
+from xla_lens.model.places.named_values import named_values
+from xla_lens.model.places.tokens import Token, TokenType
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, leaves
 

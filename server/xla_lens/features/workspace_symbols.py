@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.kinds import KIND_NAMES
 from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.text.positions import encode

@@ -14,10 +14,10 @@ from xla_lens.lsp.client import Client
 from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.sync import uri_of
-from xla_lens.model.findings import Finding, Severity
-from xla_lens.model.members import Member
-from xla_lens.model.outline import Symbol, SymbolKind
-from xla_lens.model.places import Place
+from xla_lens.model.checks.findings import Finding, Severity
+from xla_lens.model.places.outline import Symbol, SymbolKind
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.members import Member
 from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail

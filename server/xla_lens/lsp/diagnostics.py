@@ -7,7 +7,7 @@ from lsprotocol import types as lsp
 
 from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.session import DumpSetState
-from xla_lens.model.limits import over_limits
+from xla_lens.model.checks.limits import over_limits
 from xla_lens.render.numbers import counted
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.members import kind_of_content
+from xla_lens.model.tables.members import kind_of_content
 from xla_lens.syntax.file_names import MemberKind, split_name
 from xla_lens.text.document import Document
 

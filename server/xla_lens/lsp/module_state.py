@@ -9,7 +9,7 @@ from pathlib import Path
 from xla_lens.files import LoadedModule, Stamp
 from xla_lens.lsp.loading import load_module_of
 from xla_lens.lsp.threads import in_thread
-from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 

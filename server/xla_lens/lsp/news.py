@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xla_lens.lsp.index import IndexedSet
     from xla_lens.lsp.server import XlaLensServer
     from xla_lens.lsp.session import DumpSetState
-    from xla_lens.model.hlo_module import HloModule
+    from xla_lens.model.hlo.module import HloModule
 
 _FOLLOWS: Final[Mapping[str, str]] = {
     "inlay_hints": lsp.TEXT_DOCUMENT_INLAY_HINT,

@@ -23,8 +23,8 @@ from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.threads import in_thread
 from xla_lens.lsp.visits import Visits
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit

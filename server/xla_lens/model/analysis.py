@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xla_lens.model.checks import check, is_exempt
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Finding
-from xla_lens.model.joining import join
-from xla_lens.model.members import Member
-from xla_lens.model.memory import Memory, measure
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.memory.over_time import Memory, measure
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.joining import join
+from xla_lens.model.tables.members import Member
 
 
 @dataclass(frozen=True, slots=True, eq=False)

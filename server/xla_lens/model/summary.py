@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.kinds import allocation_kinds
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.memory import Memory, covering
+from xla_lens.model.memory.over_time import Memory, covering
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import allocation_kinds
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind, module_name, split_name
 from xla_lens.text.document import Document

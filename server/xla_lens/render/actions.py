@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.messages import related_message
 from xla_lens.render.numbers import human, shortened, space_name
 

@@ -1,7 +1,7 @@
 """Inlay hints as text."""
 
 from xla_lens.features.hints import HintFacts, LiveBytesHint, LiveRangeHint, PeakHint, SizeHint
-from xla_lens.model.printed_peak import DEFAULT_COLOR
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.render.numbers import human, space_name
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from xla_lens.features.hlo_call_hierarchy import HloItem
-from xla_lens.features.hlo_hover import ElementFacts, HloComputationFacts, HloInstructionFacts
+from xla_lens.features.hlo.call_hierarchy import HloItem
+from xla_lens.features.hlo.hover import ElementFacts, HloComputationFacts, HloInstructionFacts
 from xla_lens.render.markdown import code
 from xla_lens.render.numbers import counted, human, shortened
 from xla_lens.render.sources import stack_lines

@@ -3,7 +3,7 @@
 from typing import Final
 
 from xla_lens.features.links import LinkTarget
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.numbers import shortened
 from xla_lens.syntax.columns import Section
 

@@ -1,6 +1,6 @@
 """Padding in words."""
 
-from xla_lens.model.padding import Cause, PaddingPart
+from xla_lens.model.advice.padding import Cause, PaddingPart
 from xla_lens.render.numbers import human
 
 

@@ -14,8 +14,8 @@ from xla_lens.features.report.pages import (
     SummaryFacts,
     UnknownAllocation,
 )
-from xla_lens.model.places import Place
-from xla_lens.model.subjects import Subject, SubjectKind
+from xla_lens.model.places.places import Place
+from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.hover import kind_text
 from xla_lens.render.numbers import exact, human, percent, space_name
 from xla_lens.render.report import report_markdown, report_outline

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.model.stack_frames import StackFrame, own_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
 from xla_lens.render.markdown import code
 
 _MOST_FRAMES: Final = 8

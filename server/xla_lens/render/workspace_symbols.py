@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Final
 
 from xla_lens.features.workspace_symbols import Query, WorkspaceSymbol
-from xla_lens.model.kinds import KIND_NAMES
 from xla_lens.model.summary import EntryKind
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.numbers import human, parse_size, parse_space, percent, space_name
 
 _BOUND: Final = re.compile(r"([<>]=?)(.+)")

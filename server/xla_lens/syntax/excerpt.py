@@ -14,8 +14,8 @@ from tree_sitter import Node
 
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.hlo import REFERENCE
-from xla_lens.syntax.instruction_scan import instruction_head
+from xla_lens.syntax.hlo.grammar import REFERENCE
+from xla_lens.syntax.hlo.instruction_scan import instruction_head
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 
 LOOKED_AT: Final = 4096

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.syntax.hlo import NESTING, name_at
+from xla_lens.syntax.hlo.grammar import NESTING, name_at
 
 _LETTERS: Final = (string.ascii_letters + string.digits + "_.-").encode()
 _LONGEST_WORD: Final = 256

@@ -8,7 +8,7 @@ import pytest
 from editors.vscode.memory_map import Map, written_page
 from editors.vscode.window import Browser
 from samples import ROOT, SPLIT, TPU, analysis_of
-from xla_lens.model.owned import owned_bytes
+from xla_lens.model.attribution.owned import owned_bytes
 
 _AXE = ROOT / "vscode-extension" / "node_modules" / "axe-core" / "axe.min.js"
 

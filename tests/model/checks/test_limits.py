@@ -3,7 +3,7 @@
 from goldens import SWAP, finding_lines
 from samples import analysis_of, analysis_of_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.limits import over_limits
+from xla_lens.model.checks.limits import over_limits
 
 
 def _text(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: int | None) -> str:

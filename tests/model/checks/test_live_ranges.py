@@ -2,7 +2,7 @@
 
 from goldens import REDUCE, SWAP, check
 from samples import DUMPS, analysis_of
-from xla_lens.model.findings import Severity
+from xla_lens.model.checks.findings import Severity
 
 
 def test_an_end_before_the_start() -> None:

@@ -12,7 +12,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import Part, ReportOptions
 from xla_lens.model.analysis import analyse
-from xla_lens.model.findings import MAXIMUM_RELATED
+from xla_lens.model.checks.findings import MAXIMUM_RELATED
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.report import report_text
 

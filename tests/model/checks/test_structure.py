@@ -8,7 +8,7 @@ import pytest
 from goldens import SAME, SWAP, SWAP_2025, check, findings_text, members_of
 from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_files, member
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.findings import Code, Finding
+from xla_lens.model.checks.findings import Code, Finding
 from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import MemberKind
 

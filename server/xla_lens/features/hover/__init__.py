@@ -5,8 +5,8 @@ from xla_lens.features.hover.facts import Hover, InstructionFacts
 from xla_lens.features.hover.steps import peak_facts, step_facts
 from xla_lens.features.hover.values import value_facts
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Peak, Step, Value
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Peak, Step, Value
 from xla_lens.syntax.columns import NONE
 
 

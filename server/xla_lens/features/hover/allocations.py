@@ -7,9 +7,9 @@ import numpy as np
 from xla_lens.features.hover.facts import AllocationFacts
 from xla_lens.features.hover.names import allocation_name, largest
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.biography import arena
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import LiveBytes
+from xla_lens.model.memory.allocation_history import arena
+from xla_lens.model.memory.over_time import LiveBytes
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 
 FILL_PARTS: Final = 48

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-from xla_lens.model.padding import Padding
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.advice.padding import Padding
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import MemberKind
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.features.hover.facts import AllocationName, ValueName
-from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column, Kind
 
 LONGEST_LIST: Final = 8

@@ -5,10 +5,10 @@ import numpy as np
 from xla_lens.features.hover.facts import PeakFacts, SpacePeak, StepFacts
 from xla_lens.features.hover.names import largest
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import EMPTY_INDEX
-from xla_lens.model.lookup import taken
-from xla_lens.model.memory import live_values
-from xla_lens.model.printed_peak import counted_bytes
+from xla_lens.model.memory.over_time import live_values
+from xla_lens.model.memory.printed_peak import counted_bytes
+from xla_lens.model.tables.dump_set import EMPTY_INDEX
+from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE
 
 

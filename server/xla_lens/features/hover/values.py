@@ -6,13 +6,13 @@ import numpy as np
 
 from xla_lens.features.hover.facts import End, LiveRangeFacts, ValueFacts
 from xla_lens.features.hover.names import allocation_name, value_name
-from xla_lens.model.alive import Ending, Reason, last_uses, neighbours
+from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
+from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.memory import live_at_peak
-from xla_lens.model.padding import padding_of
-from xla_lens.model.sources import frames_of
+from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import live_at_peak
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
 NEIGHBOURS: Final = 8

@@ -15,12 +15,12 @@ from xla_lens.features.report.parts import (
 )
 from xla_lens.features.report.values import end_step, live_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Severity
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.model.memory import MemorySpace
-from xla_lens.model.printed_peak import explain_printed_peak
+from xla_lens.model.checks.findings import Severity
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.memory.printed_peak import explain_printed_peak
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
 from xla_lens.syntax.file_names import MemberKind, module_name
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from xla_lens.model.padding import PaddingPart
-from xla_lens.model.printed_peak import PrintedPeak
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.advice.padding import PaddingPart
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.syntax.file_names import MemberKind
 
 

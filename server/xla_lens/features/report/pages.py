@@ -10,11 +10,11 @@ from xla_lens.features.report.facts import LiveSet, Report, ReportOptions, Slot
 from xla_lens.features.report.parts import slots_of
 from xla_lens.features.report.values import end_step, live_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.biography import biography
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.memory import MemorySpace
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.allocation_history import biography
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_names import module_name
 

@@ -22,19 +22,19 @@ from xla_lens.features.report.facts import (
     SourceStack,
 )
 from xla_lens.features.report.values import live_value_rows, name_cells, names_of, shape_text, value_name
-from xla_lens.model.alive import Reason, last_uses
+from xla_lens.model.advice.alive import Reason, last_uses
+from xla_lens.model.advice.budget import smallest_set
+from xla_lens.model.advice.donation import Fit, find_donation
+from xla_lens.model.advice.next_peak import next_peaks
+from xla_lens.model.advice.padding import padding_at, padding_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.biography import Biography, Intervals, arenas, biography
-from xla_lens.model.budget import smallest_set
-from xla_lens.model.by_line import LineBytes, lines_at
-from xla_lens.model.by_source import Node, sources_at
-from xla_lens.model.donation import Fit, find_donation
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.memory import MemorySpace
-from xla_lens.model.next_peak import next_peaks
-from xla_lens.model.owned import owned_bytes
-from xla_lens.model.padding import padding_at, padding_of
+from xla_lens.model.attribution.by_line import LineBytes, lines_at
+from xla_lens.model.attribution.by_source import Node, sources_at
+from xla_lens.model.attribution.owned import owned_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.memory.allocation_history import Biography, Intervals, arenas, biography
+from xla_lens.model.memory.over_time import MemorySpace
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
 

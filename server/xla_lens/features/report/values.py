@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from xla_lens.features.report.facts import LiveSet, LiveValue, ValueName
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.memory import MemorySpace, live_in_space
-from xla_lens.model.quotes import Quotes
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
 
 

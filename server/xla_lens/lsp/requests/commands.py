@@ -26,11 +26,11 @@ from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.findings import Code
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.limits import over_limits
-from xla_lens.model.mentions import Value
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.limits import over_limits
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Value
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.memory_map.page import PAGE_TOP, memory_map_page
 from xla_lens.render.messages.data import finding_data

@@ -20,9 +20,9 @@ from xla_lens.lsp.methods import PAGE_SCHEME
 from xla_lens.lsp.reach import state_in_reach
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.pages import Page, ReportPage, SummaryPage, page_name, page_of_name
-from xla_lens.model.subjects import subject_place
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.pages import Page, ReportPage, SummaryPage, page_name, page_of_name
+from xla_lens.model.places.subjects import subject_place
 from xla_lens.render.pages import PageLink, PageText, page_text
 from xla_lens.syntax.file_names import SUFFIXES
 from xla_lens.text.document import Document

@@ -13,10 +13,10 @@ from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.settings import Settings
 from xla_lens.lsp.sync import uri_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo_mentions import HloMention, hlo_mention_at
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.members import Member
-from xla_lens.model.mentions import Mention, mention_at
+from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Mention, mention_at
+from xla_lens.model.tables.members import Member
 from xla_lens.text.edits import backward
 from xla_lens.text.positions import to_offset
 

@@ -11,8 +11,8 @@ from xla_lens.features.links import LinkTarget, links
 from xla_lens.features.symbols import document_symbols
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.model.outline import Symbol
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.places.outline import Symbol
 from xla_lens.render.links import link_tooltip
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.call_hierarchy import Flow, Item, ItemTarget, consumers, find_item, prepare, producers
 from xla_lens.lsp.requests.context import Context
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.mentions import Value
+from xla_lens.model.places.mentions import Value
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.call_hierarchy import item_detail
 from xla_lens.text.positions import decode, encode
 

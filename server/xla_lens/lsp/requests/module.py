@@ -4,8 +4,8 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hlo_hover import HloInstructionFacts, hlo_hover
-from xla_lens.features.hlo_navigation import (
+from xla_lens.features.hlo.hover import HloInstructionFacts, hlo_hover
+from xla_lens.features.hlo.navigation import (
     hlo_definition,
     hlo_implementation,
     hlo_references,
@@ -15,9 +15,9 @@ from xla_lens.features.hover import hover
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import ModuleContext
 from xla_lens.lsp.requests.positions import Going, go, hover_of
-from xla_lens.model.hlo_mentions import HloMention
-from xla_lens.model.mentions import Mention, Role
-from xla_lens.model.places import Place
+from xla_lens.model.hlo.mentions import HloMention
+from xla_lens.model.places.mentions import Mention, Role
+from xla_lens.model.places.places import Place
 from xla_lens.render.hlo import hlo_hover_markdown
 from xla_lens.render.hover import hover_markdown
 

@@ -4,12 +4,12 @@ from lsprotocol import types as lsp
 
 from xla_lens.features.actions import source_actions
 from xla_lens.features.hints import module_hints
-from xla_lens.features.hlo_links import hlo_links
+from xla_lens.features.hlo.links import hlo_links
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import ModuleContext
 from xla_lens.lsp.requests.documents import HINT_LIMIT, LINK_LIMIT, links_to
 from xla_lens.lsp.requests.suggestions import offer
-from xla_lens.model.hlo_mentions import HloInstruction
+from xla_lens.model.hlo.mentions import HloInstruction
 
 
 def list_links(context: ModuleContext, _params: lsp.DocumentLinkParams) -> Plain:

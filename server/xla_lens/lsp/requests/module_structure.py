@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from lsprotocol import types as lsp
 
-from xla_lens.features.hlo_call_hierarchy import (
+from xla_lens.features.hlo.call_hierarchy import (
     HloFlow,
     HloItem,
     find_hlo_item,
@@ -13,11 +13,11 @@ from xla_lens.features.hlo_call_hierarchy import (
     hlo_item,
     hlo_outgoing,
 )
-from xla_lens.features.hlo_folding import hlo_folds
-from xla_lens.features.hlo_highlight import hlo_highlights
-from xla_lens.features.hlo_selection import hlo_selection
-from xla_lens.features.hlo_symbols import hlo_symbols
-from xla_lens.features.hlo_tokens import hlo_tokens
+from xla_lens.features.hlo.folding import hlo_folds
+from xla_lens.features.hlo.highlight import hlo_highlights
+from xla_lens.features.hlo.selection import hlo_selection
+from xla_lens.features.hlo.symbols import hlo_symbols
+from xla_lens.features.hlo.tokens import hlo_tokens
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import ModuleContext
 from xla_lens.lsp.requests.documents import SYMBOL_LIMIT, outline
@@ -31,9 +31,9 @@ from xla_lens.lsp.requests.structure import (
     shown_selections,
     shown_words,
 )
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_mentions import HloComputation, HloTarget
-from xla_lens.model.hlo_module import HloModule
+from xla_lens.model.hlo.mentions import HloComputation, HloTarget
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.hlo import hlo_item_detail
 from xla_lens.text.positions import decode, encode
 

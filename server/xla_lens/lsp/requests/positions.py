@@ -11,9 +11,9 @@ from xla_lens.features.navigation import declaration, definition, implementation
 from xla_lens.features.references import references, references_without_declaration
 from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.mentions import Mention
-from xla_lens.model.places import Place
+from xla_lens.model.places.mentions import Mention
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.markdown import without_marks
 

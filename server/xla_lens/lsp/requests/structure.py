@@ -12,7 +12,7 @@ from xla_lens.features.tokens import tokens
 from xla_lens.lsp.methods import TOKEN_TYPES
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.requests.context import Context
-from xla_lens.model.tokens import Token, TokenType
+from xla_lens.model.places.tokens import Token, TokenType
 
 FOLD_LIMIT: Final = 5_000
 """What can be folded, at most, where the editor does not set a limit."""

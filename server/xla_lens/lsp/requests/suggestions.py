@@ -9,10 +9,10 @@ from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, Go
 from xla_lens.features.lenses import LENS_LIMIT, Click, Lens, LensKind, lens_facts, lenses
 from xla_lens.lsp.methods import ACTION_KIND, Command
 from xla_lens.lsp.requests.context import Context
-from xla_lens.model.findings import Finding
-from xla_lens.model.mentions import Value
-from xla_lens.model.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.model.places import Place, value_place
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.places.mentions import Value
+from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.model.places.places import Place, value_place
 from xla_lens.render.actions import action_title
 from xla_lens.render.lenses import lens_title
 

@@ -24,11 +24,10 @@ from xla_lens.lsp.requests.content import shown_page
 from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.sync import uri_of
 from xla_lens.lsp.threads import in_thread
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.hlo_mentions import HloInstruction, definition_place, meaning_of
-from xla_lens.model.hlo_module import HloModule
-from xla_lens.model.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
-from xla_lens.model.places import (
+from xla_lens.model.hlo.mentions import HloInstruction, definition_place, meaning_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Allocation, Instruction, Mention, Role, Step, Target, Value, step_of
+from xla_lens.model.places.places import (
     Place,
     allocation_place,
     live_range_place,
@@ -37,7 +36,8 @@ from xla_lens.model.places import (
     used_value_place,
     value_place,
 )
-from xla_lens.model.subjects import subject_target
+from xla_lens.model.places.subjects import subject_target
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text

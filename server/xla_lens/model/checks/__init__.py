@@ -10,6 +10,7 @@ from xla_lens.model.checks.allocations import (
     total_mismatch,
 )
 from xla_lens.model.checks.doubts import Doubts, no_doubts
+from xla_lens.model.checks.findings import Code, Finding, Severity
 from xla_lens.model.checks.headers import header_shapes, parameter_mismatch
 from xla_lens.model.checks.instructions import (
     operand_mismatch,
@@ -35,9 +36,8 @@ from xla_lens.model.checks.values import (
     order_of_values,
     quoted_names,
 )
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Severity
-from xla_lens.model.memory import Memory
+from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.tables.dump_set import DumpSet
 
 __all__ = ["check", "is_exempt"]
 

@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, Marks
+from xla_lens.model.checks.findings import Code, Finding, Related, error, warning
 from xla_lens.model.checks.structure import allocations_before_gaps
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error, warning
-from xla_lens.model.lookup import first_rows
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place, total_place
+from xla_lens.model.places.places import Place, row_place, total_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import first_rows
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
 from xla_lens.syntax.human_sizes import human_size
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.dump_set import DumpSet
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 _ASYNC_STEPS: Final = 4

@@ -6,9 +6,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.members import Member
-from xla_lens.model.quotes import Quotes
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 
 Marks: TypeAlias = NDArray[np.bool_]

@@ -8,14 +8,14 @@ import numpy as np
 
 from xla_lens.model.checks.allocations import holds_shape, output_shape, parameter_shape
 from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.places import row_place
+from xla_lens.model.checks.findings import Code, Finding, Related, error
+from xla_lens.model.places.places import row_place
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.hlo import byte_sizes
-from xla_lens.syntax.instruction_scan import tuple_elements
+from xla_lens.syntax.hlo.grammar import byte_sizes
+from xla_lens.syntax.hlo.instruction_scan import tuple_elements
 
 
 def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:

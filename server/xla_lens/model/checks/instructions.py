@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, in_doubt
-from xla_lens.model.dump_set import EMPTY_INDEX, DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place
-from xla_lens.model.quotes import quote_spans
+from xla_lens.model.checks.findings import Code, Finding, Related, error
+from xla_lens.model.hlo.quotes import quote_spans
+from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo import ArrayShape, parse_shape
-from xla_lens.syntax.instruction_scan import instruction_head, operand_names, tuple_elements
+from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
+from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_names, tuple_elements
 
 # ---------------------------------------------------------------- operands
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from xla_lens.model.checks.asynchronous import is_asynchronous, is_read_asynchronously
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
+from xla_lens.model.checks.findings import Code, Finding, Related, error, warning
 from xla_lens.model.checks.overlaps import is_passed_on
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error, warning
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place, schedule_place, used_value_place
+from xla_lens.model.places.places import Place, row_place, schedule_place, used_value_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Section
 
 

@@ -7,13 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.alive import CALLING
+from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.allocations import without_layout
 from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
-from xla_lens.model.memory import Memory
-from xla_lens.model.places import report_table_allocation, row_place
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
+from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.places.places import report_table_allocation, row_place
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 

@@ -7,14 +7,14 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
-from xla_lens.model.dataflow import index_path
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity, error
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.memory import Memory
-from xla_lens.model.places import row_place, schedule_place
-from xla_lens.model.printed_peak import xla_peak_step
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity, error
+from xla_lens.model.hlo.dataflow import index_path
+from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.memory.printed_peak import xla_peak_step
+from xla_lens.model.places.places import row_place, schedule_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 
 

@@ -9,11 +9,17 @@ import numpy as np
 
 from xla_lens.model.checks.allocations import human_size_mismatch, without_layout
 from xla_lens.model.checks.doubts import Doubts, in_doubt
+from xla_lens.model.checks.findings import Code, Finding, Related, error
 from xla_lens.model.checks.structure import truncated
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Related, error
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, report_table_allocation, report_table_allocations, row_place, total_place
+from xla_lens.model.places.places import (
+    Place,
+    report_table_allocation,
+    report_table_allocations,
+    row_place,
+    total_place,
+)
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import MemberKind
 from xla_lens.syntax.human_sizes import human_size

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import MAXIMUM_RELATED, Code, Finding, Related, error
-from xla_lens.model.lookup import first_rows, found, taken
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Code, Finding, Related, error
+from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import first_rows, found, taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.dump_set import DumpSet
-from xla_lens.model.findings import Code, Finding, Severity, error
-from xla_lens.model.lookup import taken
-from xla_lens.model.members import Member
-from xla_lens.model.places import Place, row_place
+from xla_lens.model.checks.findings import Code, Finding, Severity, error
+from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Section, Table
 from xla_lens.syntax.file_names import MemberKind
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from xla_lens.features.memory_map import MemoryMap
-from xla_lens.model.kinds import KIND_NAMES
-from xla_lens.model.memory import MemorySpace
+from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
+from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.numbers import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE, Column

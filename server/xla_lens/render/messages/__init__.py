@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from xla_lens.model.findings import Finding
+from xla_lens.model.checks.findings import Finding
 from xla_lens.render.messages import allocations, form, limits, peaks, steps, values
 
 _WORDINGS: Final = {

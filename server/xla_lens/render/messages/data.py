@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from xla_lens.model.findings import Finding
-from xla_lens.model.places import Place
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.places.places import Place
 from xla_lens.render.messages import message, related_message
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import to_position

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from xla_lens.model.findings import Code
+from xla_lens.model.checks.findings import Code
 from xla_lens.render.messages.words import Facts, Wording
 from xla_lens.render.numbers import exact
 

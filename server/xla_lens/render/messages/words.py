@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from xla_lens.model.findings import Code
+from xla_lens.model.checks.findings import Code
 from xla_lens.render.numbers import shortened
 
 Facts: TypeAlias = Mapping[str, int | str]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.features.report.facts import Part, Report, SpaceReport
-from xla_lens.model.printed_peak import DEFAULT_COLOR
-from xla_lens.model.subjects import Subject, SubjectKind
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
+from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.numbers import counted, human, percent, space_name
 from xla_lens.render.report import blocks
 from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Words

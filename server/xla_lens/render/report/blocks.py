@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from xla_lens.model.subjects import Subject
+from xla_lens.model.places.subjects import Subject
 
 WIDEST_NAME: Final = 40
 WIDEST_SHAPE: Final = 44

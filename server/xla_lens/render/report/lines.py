@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.features.report.facts import LineReport, SourceLine
-from xla_lens.model.stack_frames import StackFrame
+from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.report.blocks import LONGEST_NAME, WIDEST_NAME, Name, Part, Section, Table, Word, Words
 from xla_lens.render.sources import frame_place, frame_text

@@ -13,7 +13,7 @@ from xla_lens.features.report.facts import (
     SourceNode,
     SourceReport,
 )
-from xla_lens.model.printed_peak import CountedBytes, PrintedPeak
+from xla_lens.model.memory.printed_peak import CountedBytes, PrintedPeak
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.padding import padding_part as padding_cause
 from xla_lens.render.report.blocks import (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xla_lens.model.subjects import Subject
+from xla_lens.model.places.subjects import Subject
 from xla_lens.render.numbers import shortened
 from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Words, words_of
 

@@ -1,7 +1,7 @@
 """How reports name what the dump has a place for."""
 
 from xla_lens.features.report.facts import LiveValue, ValueName
-from xla_lens.model.subjects import Subject, SubjectKind
+from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.report.blocks import LONGEST_NAME, Linked, Name, Word
 
 

@@ -1,0 +1,189 @@
+"""Call hierarchy in an HLO module: who calls a computation and whom it calls; and the flow of data between
+instructions, in which a producer calls its consumers, as it does in the dump.
+
+An instruction that only gives a part or another view of what it reads, a `get-tuple-element` or a `bitcast`, is seen
+through, unless nobody reads it: then it is a consumer.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.hlo.mentions import (
+    HloComputation,
+    HloInstruction,
+    HloMention,
+    HloTarget,
+    hlo_uses,
+    reference_at,
+)
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.instruction_scan import operand_places, operands_end, operands_of
+
+VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
+"""What only shows what it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class HloItem:
+    """Something that takes part. `name` tells it in any text of the same module, see `find_hlo_item`; `place` is all of
+    its text.
+
+    `opcode` and `size_bytes`, the bytes of the values that it makes, are those of an instruction, which stands in the
+    computation `computation`; None where there is no such thing. `instruction_count` is that of a computation.
+    """
+
+    target: HloTarget
+    name: bytes
+    computation: bytes
+    is_entry: bool
+    opcode: str | None
+    size_bytes: int | None
+    instruction_count: int | None
+    place: Place
+    selection: Place
+
+
+@dataclass(frozen=True, slots=True)
+class HloFlow:
+    """A call, or data that flows, to or from an item. `places` are the words that say so, in the text of the caller, or
+    of the instruction that reads.
+    """
+
+    item: HloItem
+    places: tuple[Place, ...]
+
+
+def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
+    """A computation or an instruction as an item."""
+    match target:
+        case HloComputation(row):
+            table, name = module.columns.computations, module.computation_name(row)
+            return HloItem(
+                target,
+                *(name, name, bool(table.is_entry[row]), None, None, int(table.instruction_count[row])),
+                place=Place(module.member, *module.computation_span(row)),
+                selection=module.computation_place(row),
+            )
+        case HloInstruction(row):
+            computation, head, name = (
+                int(module.columns.instructions.computation[row]),
+                module.head(row),
+                module.name(row),
+            )
+            number = dump.name_number(name)
+            sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)
+            sizes = sizes[sizes != NONE]
+            return HloItem(
+                HloInstruction(row),
+                *(name, module.computation_name(computation)),
+                is_entry=bool(module.columns.computations.is_entry[computation]),
+                opcode=head.opcode.decode() if head else None,
+                size_bytes=int(sizes.sum()) if len(sizes) else None,
+                instruction_count=None,
+                place=Place(module.member, *module.span(row)),
+                selection=module.place(row),
+            )
+
+
+def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> HloTarget | None:
+    """What had a name, perhaps before the module was loaded again; None if it has gone."""
+    if is_computation:
+        row = module.computation_rows.get(name, NONE)
+        return HloComputation(row) if row != NONE else None
+    row = module.instruction(name)
+    return HloInstruction(row) if row != NONE else None
+
+
+def hlo_incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
+    """The computations that call a computation, or the instructions whose data an instruction reads, in the order of
+    the text; at most `limit`.
+    """
+    match target:
+        case HloComputation():
+            return _flows(dump, module, _callers(module, target), limit)
+        case HloInstruction(row):
+            return _flows(dump, module, _producers(module, row), limit)
+
+
+def hlo_outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
+    """The computations that a computation calls, or the instructions that read what an instruction makes, in the order
+    of the text; at most `limit`.
+    """
+    match target:
+        case HloComputation(row):
+            return _flows(dump, module, _callees(module, row, limit), limit)
+        case HloInstruction(row):
+            return _flows(dump, module, _consumers(module, row), limit)
+
+
+def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, int, int]], limit: int) -> list[HloFlow]:
+    places: dict[HloTarget, list[Place]] = {}
+    for target, start, end in found:
+        if target in places or len(places) < limit:
+            places.setdefault(target, []).append(Place(module.member, start, end))
+    return [HloFlow(hlo_item(dump, module, target), tuple(said)) for target, said in places.items()]
+
+
+def _callers(module: HloModule, target: HloComputation) -> Iterator[tuple[HloTarget, int, int]]:
+    for use in hlo_uses(module, target):
+        yield HloComputation(module.computation_at(use.start)), use.start, use.end
+
+
+def _callees(module: HloModule, row: int, limit: int) -> Iterator[tuple[HloTarget, int, int]]:
+    starts, callees = module.references.computations_between(*module.computation_span(row))
+    _, first = np.unique(callees, return_index=True)
+    shown = np.isin(callees, callees[np.sort(first)[:limit]])
+    for start in starts[shown].tolist():
+        use = reference_at(module, start)
+        if use and isinstance(use.target, HloComputation):
+            yield use.target, use.start, use.end
+
+
+def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, int]]:
+    head = module.head(row)
+    for operand in operand_places(module.data, head, *module.span(row)) if head else ():
+        producer, _ = module.operand(operand.name)
+        seen = {row}
+        while producer not in seen and (source := _seen_through(module, producer)) != NONE:
+            seen.add(producer)
+            producer = source
+        if producer != NONE:
+            yield HloInstruction(producer), operand.start, operand.end
+
+
+def _seen_through(module: HloModule, row: int) -> int:
+    """What an instruction gives a part or a view of, NONE if it makes something of its own."""
+    head = module.head(row) if row != NONE else None
+    if head is None or head.opcode not in VIEWS:
+        return NONE
+    operands = operands_of(module.data, head, *module.span(row))
+    return module.operand(operands[0])[0] if operands else NONE
+
+
+def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
+    found: list[tuple[HloTarget, int, int]] = []
+    seen, waiting = {row}, [row]
+    while waiting:
+        for reader, use in _readers(module, waiting.pop()):
+            is_view = _seen_through(module, reader) != NONE and any(_readers(module, reader))
+            if not is_view:
+                found.append((HloInstruction(reader), use.start, use.end))
+            elif reader not in seen:
+                seen.add(reader)
+                waiting.append(reader)
+    return sorted(found, key=lambda flow: flow[1])
+
+
+def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
+    """The instructions that have another among their operands, with the operands."""
+    for use in hlo_uses(module, HloInstruction(row)):
+        reader = module.instruction_at(use.start)
+        head = module.head(reader) if reader != NONE else None
+        if head and head.operands_start <= use.start < operands_end(module.data, head, module.span(reader)[1]):
+            yield reader, use

@@ -1,0 +1,115 @@
+"""What a hover in an HLO module tells: of an instruction what it is, what it keeps in memory, and who wrote it."""
+
+from dataclasses import dataclass
+from itertools import islice
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloMention, hlo_uses, meaning_of, values_of
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.places.mentions import Instruction, Target
+from xla_lens.syntax.columns import NONE
+
+VALUES = 12
+"""How many elements of a tuple are told."""
+
+CALLERS = 8
+"""How many instructions that call a computation are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementFacts:
+    """A value of an instruction that has several: its index, bytes, and when and where it lives; None is not known."""
+
+    label: str
+    size_bytes: int
+    allocation: int
+    offset: int
+    live: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class HloInstructionFacts:
+    """An instruction. `target` is what it means in the dump, None if that has nothing of it, or if there is no dump,
+    which `has_dump` tells; `elements` are its values if there are several, `element_count` in all.
+    """
+
+    name: str
+    opcode: str | None
+    shape: str | None
+    computation: str
+    has_dump: bool
+    target: Target | None
+    elements: tuple[ElementFacts, ...]
+    element_count: int
+    op_name: str | None
+    frames: tuple[StackFrame, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HloComputationFacts:
+    """A computation, with how many instructions it has, how many call it, and the first of these."""
+
+    name: str
+    is_entry: bool
+    instructions: int
+    callers: tuple[str, ...]
+    caller_count: int
+    root: str | None
+
+
+def hlo_hover(analysis: Analysis, module: HloModule, mention: HloMention) -> HloInstructionFacts | HloComputationFacts:
+    """The facts about what is mentioned."""
+    match mention.target:
+        case HloInstruction():
+            return _instruction(analysis, module, mention.target)
+        case HloComputation(row):
+            return _computation(module, row)
+
+
+def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) -> HloInstructionFacts:
+    dump, name, head = analysis.dump, module.name(target.row), module.head(target.row)
+    metadata = module.metadata(target.row)
+    values = values_of(dump, name) if not target.index else []
+    meaning = meaning_of(dump, name, target.index)
+    several = values if len(values) > 1 else []
+    table = module.columns.instructions
+    return HloInstructionFacts(
+        name=(name + target.index).decode("utf-8", "replace"),
+        opcode=head.opcode.decode("utf-8", "replace") if head else None,
+        shape=module.data[head.shape_start : head.shape_end].decode("utf-8", "replace") if head else None,
+        computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
+        has_dump=bool(dump.members),
+        target=None if isinstance(meaning, Instruction) and several else meaning,
+        elements=tuple(_element(analysis, value) for value in several[:VALUES]),
+        element_count=len(several),
+        op_name=metadata.get("op_name"),
+        frames=module.frames(metadata),
+    )
+
+
+def _element(analysis: Analysis, value: int) -> ElementFacts:
+    dump, values = analysis.dump, analysis.dump.values
+    row = int(values.allocation[value])
+    return ElementFacts(
+        label=dump.value_label(value),
+        size_bytes=int(values.size_bytes[value]),
+        allocation=int(dump.allocations.index[row]) if row != NONE else NONE,
+        offset=int(values.offset[value]),
+        live=(int(values.start_step[value]), int(values.end_step[value])) if values.live_range[value] != NONE else None,
+    )
+
+
+def _computation(module: HloModule, row: int) -> HloComputationFacts:
+    callers: dict[int, None] = {}
+    for use in hlo_uses(module, HloComputation(row)):
+        callers.setdefault(module.instruction_at(use.start))
+    root = module.root(row)
+    return HloComputationFacts(
+        name=module.computation_name(row).decode("utf-8", "replace"),
+        is_entry=bool(module.columns.computations.is_entry[row]),
+        instructions=len(module.instructions_of(row)),
+        callers=tuple(module.name(caller).decode("utf-8", "replace") for caller in islice(callers, CALLERS)),
+        caller_count=len(callers),
+        root=module.name(root).decode("utf-8", "replace") if root != NONE else None,
+    )

@@ -1,0 +1,33 @@
+"""Links in an HLO module to the lines of the program: from the tables of its stack frames, and from the metadata of its
+instructions.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from xla_lens.model.attribution.sources import SourceMention, source_mentions
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file
+from xla_lens.syntax.hlo.grammar import unquoted
+
+
+def hlo_links(module: HloModule, limit: int) -> list[SourceMention]:
+    """The links in the order of the text, at most `limit` of each kind."""
+    kinds = (_files(module), _locations(module), source_mentions(module.data, module))
+    return sorted((link for links in kinds for link in islice(links, limit)), key=lambda link: link.start)
+
+
+def _files(module: HloModule) -> Iterator[SourceMention]:
+    table = module.columns.file_names
+    for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
+        path = unquoted(module.data[start:end].decode("utf-8", "replace"))
+        if path and is_file(path):
+            yield SourceMention(start + 1, end - 1, StackFrame(path, None))
+
+
+def _locations(module: HloModule) -> Iterator[SourceMention]:
+    table = module.columns.file_locations
+    for start, end, number in zip(table.start.tolist(), table.end.tolist(), table.id.tolist(), strict=True):
+        frame = frame_at(module.columns, module.data, number)
+        if frame and frame.file and is_file(frame.file):
+            yield SourceMention(start, end, frame)

@@ -1,0 +1,79 @@
+"""Where to go from a place of an HLO module.
+
+================  ==============================  ==================================
+cursor on         an instruction                  a computation
+================  ==============================  ==================================
+definition        where it is defined             its head
+declaration       where it is defined             its head
+type definition   the rows of its values in the   nothing
+                  buffer assignment
+implementation    its entry in the schedule       its root
+references        who reads it in the module, and who calls it
+                  all that the dump says of its
+                  values
+================  ==============================  ==================================
+"""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from xla_lens.model.hlo.mentions import (
+    HloComputation,
+    HloInstruction,
+    HloMention,
+    definition_place,
+    hlo_uses,
+    meaning_of,
+    values_of,
+)
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Instruction
+from xla_lens.model.places.occurrences import occurrences
+from xla_lens.model.places.places import Place, schedule_place, slice_place, used_value_place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE
+
+
+def hlo_definition(module: HloModule, mention: HloMention) -> list[Place]:
+    """Where an instruction or a computation is defined."""
+    return [definition_place(module, mention.target)]
+
+
+def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
+    """The rows of an instruction's values in the buffer assignment, at most `limit`."""
+    if not isinstance(mention.target, HloInstruction):
+        return []
+    name, index = module.name(mention.target.row), mention.target.index
+    values = values_of(dump, name)
+    if index:
+        value = dump.value_at(dump.name_number(name), dump.index_number(index))
+        values = [value] if value != NONE else []
+    places = (slice_place(dump, value) or used_value_place(dump, value) for value in values)
+    return list(islice((place for place in places if place), limit))
+
+
+def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) -> list[Place]:
+    """When an instruction runs: its entry in the schedule; of a computation what it gives."""
+    match mention.target:
+        case HloInstruction(row):
+            number = dump.name_number(module.name(row))
+            place = schedule_place(dump, int(dump.schedule_row_of_name[number])) if number != NONE else None
+            return [place] if place else []
+        case HloComputation(row):
+            root = module.root(row)
+            return [module.place(root)] if root != NONE else []
+
+
+def hlo_references(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
+    """All places that mention the same, in the module and in the dump, at most `limit`, the definition first."""
+    uses = (Place(module.member, use.start, use.end) for use in hlo_uses(module, mention.target))
+    return list(islice(chain(hlo_definition(module, mention), uses, _dump(dump, module, mention)), limit))
+
+
+def _dump(dump: DumpSet, module: HloModule, mention: HloMention) -> Iterator[Place]:
+    if isinstance(mention.target, HloInstruction):
+        name = module.name(mention.target.row)
+        meaning, number = meaning_of(dump, name, mention.target.index), dump.name_number(name)
+        entry = Instruction(number) if number != NONE and dump.schedule_row_of_name[number] != NONE else None
+        for target in dict.fromkeys(target for target in (meaning, entry) if target):
+            yield from (occurrence.place for occurrence in occurrences(dump, target))

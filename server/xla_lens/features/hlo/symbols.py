@@ -1,0 +1,93 @@
+"""The outline of an HLO module: its computations with their instructions.
+
+An outline has a limit. The entry stands first, whatever there is besides. Of the others the biggest stay: those whose
+values take the most bytes, then those with the most instructions; the same goes for instructions. What stays is in the
+order of the text, and where some are left out it is said.
+"""
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import numpy as np
+
+from xla_lens.model.hlo.mentions import made_bytes
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.instruction_scan import instruction_head
+
+
+def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
+    """The outline of a module: `limit` computations at most, as many instructions of the entry, and as many of all the
+    others together. Nothing where there are no computations.
+    """
+    table, sizes = module.columns.computations, _made_bytes(dump, module)
+    if not len(table):
+        return []
+    sums = np.concatenate((np.zeros(1, np.int64), np.maximum(sizes, 0).cumsum()))
+    bytes_inside = sums[table.first_instruction + table.instruction_count] - sums[table.first_instruction]
+    order = np.lexsort((-table.instruction_count, -bytes_inside, 1 - table.is_entry))[:limit].tolist()
+    children: dict[int, tuple[Symbol, ...]] = {}
+    left = limit
+    for row in order:
+        is_entry = bool(table.is_entry[row])
+        most = limit if is_entry else left
+        children[row] = tuple(_instructions(module, row, sizes, most)) if most else ()
+        left -= 0 if is_entry else len(children[row])
+    computations = tuple(
+        _computation(module, row, children[row])
+        for row in sorted(order, key=lambda row: (not table.is_entry[row], row))
+    )
+    start, end = module.header()
+    name = module.data[start:end].decode("utf-8", "replace") or "HloModule"
+    return [
+        Symbol(
+            name,
+            SymbolKind.SECTION,
+            *(0, len(module.data), start, end),
+            count=len(table),
+            counted=Counted.COMPUTATION,
+            children=computations,
+        )
+    ]
+
+
+def _made_bytes(dump: DumpSet, module: HloModule) -> Column:
+    """For each instruction the bytes of the values that it makes, NONE if it makes none."""
+    found = np.full(len(module.columns.instructions), NONE)
+    sizes = made_bytes(dump)
+    made = np.flatnonzero(sizes != NONE)
+    rows = map(module.instruction_rows.get, map(dump.names.__getitem__, made.tolist()), repeat(NONE))
+    row = np.fromiter(rows, np.int64, len(made))
+    found[row[row != NONE]] = sizes[made[row != NONE]]
+    return found
+
+
+def _computation(module: HloModule, row: int, children: tuple[Symbol, ...]) -> Symbol:
+    table, (start, end), name = module.columns.computations, module.computation_span(row), module.computation_place(row)
+    return Symbol(
+        module.computation_name(row).decode("utf-8", "replace"),
+        SymbolKind.ENTRY if table.is_entry[row] else SymbolKind.COMPUTATION,
+        *(start, end, name.start, name.end),
+        count=int(table.instruction_count[row]),
+        counted=Counted.INSTRUCTION,
+        children=children,
+    )
+
+
+def _instructions(module: HloModule, computation: int, sizes: Column, limit: int) -> Iterator[Symbol]:
+    """The instructions of a computation whose values are the biggest, in the order of the text."""
+    rows = module.instructions_of(computation)
+    biggest = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
+    table, data = module.columns.instructions, module.data
+    columns = (table.start, table.end, table.name_start, table.name_end, sizes)
+    for start, end, name_start, name_end, size in zip(*(column[biggest].tolist() for column in columns), strict=True):
+        head = instruction_head(data, start, end)
+        yield Symbol(
+            data[name_start:name_end].decode("utf-8", "replace"),
+            SymbolKind.INSTRUCTION,
+            *(start, end, name_start, name_end),
+            size_bytes=size if size != NONE else None,
+            opcode=head.opcode.decode() if head else None,
+        )

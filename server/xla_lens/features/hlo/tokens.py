@@ -1,0 +1,124 @@
+"""What the words of an HLO module are, for colours.
+
+A name tells whether it means a value of the dump beside the module, whether it is defined there, and whether any value
+that the instruction makes or shows is live at the peak of its memory space.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import CALLING
+from xla_lens.model.hlo.module import HloModule, operand_position
+from xla_lens.model.memory.over_time import live_at_peak
+from xla_lens.model.places.tokens import Token, TokenType
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.words import module_words
+
+_LINES: Final = 256
+"""How many lines are looked at in one go: a limit may make the rest needless."""
+
+_PIECE: Final = re.compile(rb"[^\r\n]+")
+
+
+def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Token]:
+    """The words of a module that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the
+    end of a line. Of a long instruction only the first part is looked at.
+    """
+    document, found = module.member.document, list[Token]()
+    row, last = document.row(start), document.row(end)
+    while row <= last and len(found) < limit:
+        first, lines_end = document.line_span(row)[0], document.line_span(min(row + _LINES - 1, last))[1]
+        words = _between(module, max(start, first), min(end, lines_end))[: limit - len(found)]
+        _tell_values(analysis, module, words)
+        found += words
+        row += _LINES
+    return found
+
+
+def _between(module: HloModule, start: int, end: int) -> list[Token]:
+    """The words that touch some bytes; all names of instructions are told as if they meant no value."""
+    data, key, found = module.data, b"", list[Token]()
+    for kind, word_start, word_end in module_words(module.member.document, module.columns, start, end):
+        token_type = _TYPES.get(kind) or _type_of_name(module, data[word_start:word_end], key)
+        if kind == "key":
+            key = data[word_start:word_end]
+        elif kind in _DEFINITIONS:
+            key = b""
+        if token_type is None:
+            continue
+        if kind in _OVER_LINES and _has_line_end(data, word_start, word_end):
+            pieces = [piece.span() for piece in _PIECE.finditer(data, word_start, word_end)]
+            found += [Token(piece_start, piece_end, token_type) for piece_start, piece_end in pieces]
+        else:
+            found.append(Token(word_start, word_end, token_type, kind in _DEFINITIONS))
+    return [token for token in found if start < token.end and token.start < end]
+
+
+def _has_line_end(data: bytes, start: int, end: int) -> bool:
+    return data.find(b"\n", start, end) >= 0 or data.find(b"\r", start, end) >= 0
+
+
+def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | None:
+    """What a name is that stands below some key, None for a word that is no name."""
+    bare = name.removeprefix(b"%")
+    is_computation = bare in module.computation_rows
+    if is_computation and key in CALLING:
+        return TokenType.COMPUTATION
+    if bare is not name or module.operand(bare)[0] != NONE:
+        return TokenType.INSTRUCTION
+    return TokenType.COMPUTATION if is_computation else None
+
+
+def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> None:
+    """Tells of the names of instructions among some words whether they mean values, and which are live at the peak."""
+    data = module.data
+    rows = [row for row, token in enumerate(found) if token.type is TokenType.INSTRUCTION]
+    names = [data[found[row].start : found[row].end] for row in rows]
+    is_live = _live(analysis, list(dict.fromkeys(names)))
+    for row, name in zip(rows, names, strict=True):
+        if name in is_live:
+            start, end, _, is_definition, _ = found[row]
+            found[row] = Token(start, end, TokenType.VALUE, is_definition, is_live[name])
+
+
+def _live(analysis: Analysis, names: list[bytes]) -> Mapping[bytes, bool]:
+    """For each name that means values whether any of them is live at the peak."""
+    dump = analysis.dump
+    positions = [operand_position(name.removeprefix(b"%")) for name in names]
+    name = np.array([dump.name_number(name) for name, _ in positions], np.int64)
+    index = np.array([dump.index_number(index) if index else _WHOLE for _, index in positions], np.int64)
+    # The values of a name are side by side, in the order of their indices.
+    keys, values = dump.position_map
+    is_whole, width = index == _WHOLE, len(dump.indices)
+    first = keys.searchsorted(name * width + np.where(is_whole, 0, index))
+    last = keys.searchsorted(name * width + np.where(is_whole, width, index + 1))
+    count = np.where((name != NONE) & (index != NONE), last - first, 0)
+    of_name = np.repeat(np.arange(len(names)), count)
+    shown = values[(first - count.cumsum() + count)[of_name] + np.arange(len(of_name))]
+    is_live = np.bincount(of_name, live_at_peak(dump, analysis.memory, shown), len(names)) > 0
+    return {names[number]: bool(is_live[number]) for number in np.flatnonzero(count).tolist()}
+
+
+_WHOLE: Final = -2
+"""Instead of the number of an index: all that an instruction gives is meant."""
+
+_DEFINITIONS: Final = frozenset(("instruction", "computation"))
+_OVER_LINES: Final = frozenset(("string", "shape", "comment"))
+_TYPES: Final = {
+    "keyword": TokenType.KEYWORD,
+    "module": TokenType.SECTION,
+    "table": TokenType.SECTION,
+    "computation": TokenType.COMPUTATION,
+    "instruction": TokenType.INSTRUCTION,
+    "shape": TokenType.SHAPE,
+    "opcode": TokenType.OPCODE,
+    "key": TokenType.PROPERTY,
+    "string": TokenType.STRING,
+    "number": TokenType.NUMBER,
+    "comment": TokenType.COMMENT,
+}
+"""By the kind of a word what it is; what is missing may be a name."""

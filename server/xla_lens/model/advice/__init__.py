@@ -1,0 +1,1 @@
+"""What would lower the peak: donation, padding, budgets, and why values stay live."""

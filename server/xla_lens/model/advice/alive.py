@@ -1,0 +1,147 @@
+"""Why a value is live until it is, and no longer (HloLiveRange: GetLastUsageTime, NormalizeAliasedBuffers)."""
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.syntax.columns import NONE, Column, Kind
+
+
+class Reason(Enum):
+    """Why a live range ends where it does."""
+
+    PARAMETER = auto()
+    """A parameter that nothing is written over: its bytes are the caller's to the end."""
+    LIVE_OUT = auto()
+    """It may be part of the result, or stays past the last instruction: it is kept to the end."""
+    READ = auto()
+    """It is read at its last step."""
+    CALLED = auto()
+    """Its last reader calls a computation, which runs before that: inside of it the value goes by another name."""
+    REPLACED = auto()
+    """It would be seen later, but another value of the same buffer takes over its bytes."""
+    PASSED_ON = auto()
+    """Nothing reads it at its last step, but the instruction there shows its bytes under another name."""
+    UNUSED = auto()
+    """Nothing reads it after the step that makes it."""
+    COMPUTATION_END = auto()
+    """None of these: the end of its computation."""
+    UNKNOWN = auto()
+    """The set does not tell what reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of a value's live range.
+
+    `uses` are the rows of `DumpSet.uses`, and `positions` those of `DumpSet.positions`, whose instructions run at the
+    last step. `later_step` is the step of the first instruction after it that still reads the value, by its uses: the
+    one around the computation in which it ends; None if there is none. `heir` is the value that takes over exactly its
+    bytes at the last step or at the one after, NONE if none does.
+    """
+
+    value: int
+    end_step: int
+    reason: Reason
+    uses: tuple[int, ...]
+    positions: tuple[int, ...]
+    later_step: int | None
+    heir: int
+
+
+def last_uses(dump: DumpSet, value: int) -> Ending | None:
+    """Why a value, a row of `DumpSet.values`, is live until it is. None if it has no live range."""
+    values = dump.values
+    if values.live_range[value] == NONE:
+        return None
+    end, row = int(values.end_step[value]), int(values.used_value[value])
+    uses = dump.uses_of(row) if row != NONE else range(0)
+    positions = dump.positions_of(row) if row != NONE else range(0)
+    use_steps = _steps(dump, dump.uses.name[uses])
+    position_steps = _steps(dump, dump.positions.name[positions])
+    later = use_steps[use_steps > end]
+    ending = Ending(
+        value=value,
+        end_step=end,
+        reason=Reason.UNKNOWN,
+        uses=tuple(uses[place] for place in np.flatnonzero(use_steps == end).tolist()),
+        positions=tuple(positions[place] for place in np.flatnonzero(position_steps == end).tolist()),
+        later_step=int(later.min()) if len(later) else None,
+        heir=_heir(dump, value),
+    )
+    last_reader = int(dump.uses.name[uses[int(use_steps.argmax())]]) if len(later) else NONE
+    is_cut = len(later) > 0 or bool(np.any(position_steps > end))
+    return replace(ending, reason=_reason(dump, ending, last_reader, is_cut=is_cut))
+
+
+def _reason(dump: DumpSet, ending: Ending, last_reader: int, *, is_cut: bool) -> Reason:
+    """The reason for an end, of which all else is known. `last_reader` is the name of what reads the value last, if
+    that is after the end; `is_cut` tells that the value would be seen after it.
+    """
+    values, value, end = dump.values, ending.value, ending.end_step
+    if ending.uses:
+        return Reason.READ
+    allocation = int(values.allocation[value])
+    kind = Kind(int(dump.allocations.kind[allocation])) if allocation != NONE else Kind(0)
+    if dump.last_step is not None and end >= dump.last_step:
+        if Kind.MAYBE_LIVE_OUT in kind:
+            return Reason.LIVE_OUT
+        if Kind.PARAMETER in kind:
+            return Reason.PARAMETER
+    if values.used_value[value] == NONE:
+        return Reason.UNKNOWN
+    if last_reader != NONE and _is_call(dump, last_reader):
+        return Reason.CALLED
+    if is_cut and ending.heir != NONE:
+        return Reason.REPLACED
+    if ending.positions:
+        is_own = ending.positions == (int(dump.used_values.first_position[values.used_value[value]]),)
+        return Reason.UNUSED if is_own and not is_cut else Reason.PASSED_ON
+    if dump.last_step is not None and end > dump.last_step:
+        return Reason.LIVE_OUT
+    return Reason.COMPUTATION_END
+
+
+def neighbours(dump: DumpSet, value: int) -> Column:
+    """The other values on any of its bytes that have a live range, in the order of time."""
+    values, allocation = dump.values, int(dump.values.allocation[value])
+    if allocation == NONE or values.size_bytes[value] <= 0:
+        return np.zeros(0, np.int64)
+    others = dump.values_of_allocation(allocation)
+    low, high = values.offset[value], values.offset[value] + values.size_bytes[value]
+    shares = (values.offset[others] < high) & (low < values.offset[others] + values.size_bytes[others])
+    others = others[shares & (others != value) & (values.live_range[others] != NONE)]
+    by_start: Column = others[np.argsort(values.start_step[others], kind="stable")]
+    return by_start
+
+
+CALLING: Final = ("call", "conditional", "while")
+"""The opcodes that run a computation of the schedule."""
+
+
+def _steps(dump: DumpSet, names: Column) -> Column:
+    """The steps at which the instructions of some names run, NONE for those that are not scheduled."""
+    return taken(dump.schedule.step, dump.schedule_row_of_name[names])
+
+
+def _heir(dump: DumpSet, value: int) -> int:
+    values, end = dump.values, int(dump.values.end_step[value])
+    if values.allocation[value] == NONE or values.size_bytes[value] <= 0:
+        return NONE
+    place = (values.allocation, values.offset, values.size_bytes)
+    for step in (end, end + 1):
+        for other in np.flatnonzero((values.start_step == step) & (values.live_range != NONE)).tolist():
+            if other != value and all(column[other] == column[value] for column in place):
+                return int(other)
+    return NONE
+
+
+def _is_call(dump: DumpSet, name: int) -> bool:
+    """Instructions that define no value are not quoted, so that only their names tell."""
+    instruction = dump.instruction(name)
+    opcode = instruction.opcode if instruction else dump.label(name, NONE).split(".")[0]
+    return opcode in CALLING

@@ -1,0 +1,313 @@
+"""Donation: parameters whose buffer holds an output, those whose buffer could have, and copies that keep the two apart.
+
+A caller that donates an argument lets the program write an output into its buffer. XLA then gives both one allocation,
+a parameter's that is maybe-live-out. An argument that is not donated is live to the end, and the output has an
+allocation of its own, which donation would have saved.
+
+A parameter could have been an output's buffer if both have the same shape, layout, memory space and size, and all that
+reads the parameter, its aliases included, has run before the buffer is taken. How sure that is, `Fit` tells. It is
+careful: XLA also honours a donation that it has to add copies for, and those are not found.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.syntax.columns import NONE, Column, Kind
+from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Donated:
+    """A parameter whose buffer holds an output; all are rows of `DumpSet.values`. `heirs` are the other values in the
+    allocation, in the order of their births; a parameter that is returned as it is may have none.
+    """
+
+    parameter: int
+    heirs: tuple[int, ...]
+    size_bytes: int
+
+
+class Fit(StrEnum):
+    """What stands between a parameter and an output's buffer.
+
+    `FREE`: nothing, the parameter is dead before anything is in that buffer. `IN_PLACE`: what reads it last makes the
+    first value in the buffer and may write over what it reads; whether it can is not in the dump. `SHARED`: the
+    parameter is dead, or may be written over, when the output is made, but earlier values are in the same buffer, which
+    would need another place: less may be saved.
+    """
+
+    FREE = "free"
+    IN_PLACE = "in place"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A parameter whose buffer could have been an output's; both are rows of `DumpSet.values`, as is `first`, the value
+    that is in the output's buffer first. `last_read` is the step that reads the parameter for the last time, None if
+    nothing does; `birth` the one at which the first value, or with `Fit.SHARED` the output, is made. `size_bytes` are
+    those of the output's allocation.
+    """
+
+    parameter: int
+    output: int
+    first: int
+    last_read: int | None
+    birth: int
+    fit: Fit
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptApart:
+    """A copy of a parameter's content that has bytes of its own; both are rows of `DumpSet.values`. It is an output
+    (`is_output`), which may not lie in the parameter's buffer; or the parameter is donated, and its content is needed
+    after an output has been written over it.
+    """
+
+    copy: int
+    parameter: int
+    is_output: bool
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Donation:
+    """What is known of donation in a dump set, the most bytes first. `is_known` tells whether the set says what reads a
+    value and when; else nothing is missed or kept apart as far as can be told.
+    """
+
+    donated: tuple[Donated, ...]
+    missed: tuple[Missed, ...]
+    kept_apart: tuple[KeptApart, ...]
+    is_known: bool
+
+    @property
+    def donated_bytes(self) -> int:
+        """The bytes of the buffers that are used twice."""
+        return sum(row.size_bytes for row in self.donated)
+
+    def missed_bytes(self, fit: Fit) -> int:
+        """The bytes at stake where parameters and outputs fit like this."""
+        return sum(row.size_bytes for row in self.missed if row.fit is fit)
+
+    @property
+    def kept_apart_bytes(self) -> int:
+        """The bytes of the copies."""
+        return sum(row.size_bytes for row in self.kept_apart)
+
+
+def find_donation(dump: DumpSet) -> Donation:
+    """Who is donated, who could have been, and what is copied to keep parameters and outputs apart."""
+    buffers = _Buffers(dump)
+    is_known = dump.used is not None and len(dump.schedule) > 0 and len(dump.live_ranges) > 0
+    return Donation(
+        tuple(sorted(buffers.donated(), key=lambda row: (-row.size_bytes, row.parameter))),
+        tuple(sorted(_missed(buffers), key=lambda row: (-row.size_bytes, row.output))) if is_known else (),
+        tuple(sorted(_kept_apart(buffers), key=lambda row: (-row.size_bytes, row.copy))) if is_known else (),
+        is_known,
+    )
+
+
+_ELEMENTWISE: Final = frozenset(
+    b"""abs add and atan2 cbrt ceil clamp compare convert copy cosine divide erf exponential exponential-minus-one floor
+    log log-plus-one logistic maximum minimum multiply negate not or popcnt power remainder round-nearest-afz
+    round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign sine sqrt subtract tan
+    tanh xor""".split()
+)
+_UPDATING: Final = frozenset((b"dynamic-update-slice", b"scatter", b"all-reduce"))
+_LOOP_FUSION: Final = b", kind=kLoop"
+"""What may write over an operand of its own shape, as HloDataflowAnalysis::CanShareOperandBufferWithUser has it; a copy
+would not be needed at all. Of fusions only loops may: others read an operand more than once.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    value: int
+    first: int
+    allocation: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Buffers:
+    """The allocations of entry parameters and of outputs."""
+
+    dump: DumpSet
+
+    def _allocations(self, kind: Kind, without: Kind) -> list[int]:
+        kinds = self.dump.allocations.kind
+        return np.flatnonzero(((kinds & int(kind)) == int(kind)) & ((kinds & int(without)) == 0)).tolist()
+
+    def _by_birth(self, allocation: int) -> Column:
+        values = self.dump.values_of_allocation(allocation)
+        by_birth: Column = values[np.lexsort((values, self.dump.values.start_step[values]))]
+        return by_birth
+
+    def donated(self) -> Iterator[Donated]:
+        """The parameters whose allocation may be live out."""
+        for allocation in self._allocations(Kind.PARAMETER | Kind.MAYBE_LIVE_OUT, Kind(0)):
+            values = self._by_birth(allocation).tolist()
+            parameter = next((value for value in values if self.is_parameter(value)), None)
+            if parameter is not None:
+                heirs = tuple(value for value in values if value != parameter)
+                yield Donated(parameter, heirs, int(self.dump.allocations.size_bytes[allocation]))
+
+    def apart(self) -> Iterator[int]:
+        """The parameters that have their buffer alone: those of the caller."""
+        for allocation in self._allocations(Kind.PARAMETER, Kind.MAYBE_LIVE_OUT):
+            yield from (value for value in self._by_birth(allocation).tolist() if self.is_parameter(value))
+
+    def outputs(self) -> Iterator[_Output]:
+        """The outputs with allocations of their own, but for tables of pointers."""
+        values = self.dump.values
+        for allocation in self._allocations(Kind.MAYBE_LIVE_OUT, Kind.PARAMETER):
+            by_birth = self._by_birth(allocation)
+            by_birth = by_birth[values.live_range[by_birth] != NONE]
+            if len(by_birth) and self.dump.allocations.size_bytes[allocation] and self.array_shape(int(by_birth[-1])):
+                first, last = int(by_birth[0]), int(by_birth[-1])
+                yield _Output(last, first, allocation)
+
+    def array_shape(self, value: int) -> ArrayShape | None:
+        """The shape of a value that is an array."""
+        text = self.dump.shape(value)
+        shape = parse_shape(text) if text is not None else None
+        return shape if isinstance(shape, ArrayShape) else None
+
+    def is_parameter(self, value: int) -> bool:
+        """Whether a value is made by a parameter. Releases that quote no instructions tell by what is born first."""
+        opcode = self.opcode(int(self.dump.values.name[value]))
+        return opcode == b"parameter" or (opcode is None and self.dump.values.start_step[value] <= 0)
+
+    def opcode(self, name: int) -> bytes | None:
+        """What the instruction of a name does, None if the set does not quote it. A fusion that is a loop is one."""
+        head = self._quotes.head(name)
+        if head is None:
+            return None
+        is_loop = head.opcode == b"fusion" and self._quotes.says(name, _LOOP_FUSION)
+        return _LOOP_FUSION if is_loop else head.opcode
+
+    @cached_property
+    def _quotes(self) -> Quotes:
+        return Quotes(self.dump)
+
+    def last_read(self, value: int) -> int | None:
+        """The last step at which a value is read or shown by an alias, NONE if nothing reads it; None if that cannot
+        be told.
+        """
+        row = int(self.dump.values.used_value[value])
+        if row == NONE:
+            return None
+        uses, positions = self.dump.uses_of(row), self.dump.positions_of(row)
+        if not len(uses):
+            return NONE
+        names = np.concatenate((self.dump.uses.name[uses], self.dump.positions.name[positions]))
+        rows = self.dump.schedule_row_of_name[names]
+        return None if np.any(rows == NONE) else int(self.dump.schedule.step[rows].max())
+
+
+# ---------------------------------------------------------------- what is missed
+
+
+def _missed(buffers: _Buffers) -> Iterator[Missed]:
+    """Matches outputs with parameters that are alike, each with one at most; what fits surely comes first."""
+    dump, sizes = buffers.dump, buffers.dump.allocations.size_bytes
+    parameters: dict[tuple[bytes, int], list[tuple[int, int]]] = {}
+    for value in buffers.apart():
+        shape, last_read = dump.shape(value), buffers.last_read(value)
+        if shape is not None and last_read is not None:
+            key = shape, int(sizes[dump.values.allocation[value]])
+            parameters.setdefault(key, []).append((value, last_read))
+    outputs = list(buffers.outputs())
+    for is_shared in (False, True):
+        left = []
+        # Who is dead before one output is dead before all later ones, too: so this matches as many as there can be.
+        maker = {output: output.value if is_shared else output.first for output in outputs}
+        for output in sorted(outputs, key=lambda output: (dump.values.start_step[maker[output]], output.value)):
+            key = dump.shape(output.value) or b"", int(sizes[output.allocation])
+            here, birth = parameters.get(key, []), int(dump.values.start_step[maker[output]])
+            in_place = [row for row in here if row[1] == birth and _may_write_over(buffers, *row, maker[output])]
+            dead = [row for row in here if row[1] < birth]
+            # The one that is read to make the output is most likely its older self.
+            chosen = next(iter(in_place or dead), None)
+            if chosen is None or (is_shared and not _may_move(buffers, output.value)):
+                left.append(output)
+                continue
+            here.remove(chosen)
+            parameter, last_read = chosen
+            fit = Fit.SHARED if is_shared else Fit.IN_PLACE if in_place else Fit.FREE
+            read = last_read if last_read != NONE else None
+            yield Missed(parameter, output.value, output.first, read, birth, fit, key[1])
+        outputs = left
+
+
+def _may_write_over(buffers: _Buffers, parameter: int, last_read: int, made: int) -> bool:
+    """Whether the last that reads a parameter makes a value, and may do so in place."""
+    dump = buffers.dump
+    row, name = dump.schedule_row(last_read), int(dump.values.name[made])
+    uses = dump.uses_of(int(dump.values.used_value[parameter]))
+    is_reader = row != NONE and dump.schedule.name[row] == name and name in dump.uses.name[uses]
+    return bool(is_reader) and buffers.opcode(name) in _ELEMENTWISE | _UPDATING | {_LOOP_FUSION}
+
+
+def _may_move(buffers: _Buffers, value: int) -> bool:
+    """Whether a value may be in another buffer than those before it: not what a loop or an update has to go on in."""
+    opcode = buffers.opcode(int(buffers.dump.values.name[value]))
+    return opcode in _ELEMENTWISE or opcode in (_LOOP_FUSION, b"fusion", b"dot", b"convolution", b"reduce")
+
+
+# ---------------------------------------------------------------- copies
+
+
+_COPIES: Final = (b"copy", b"copy-start")
+
+
+def _kept_apart(buffers: _Buffers) -> Iterator[KeptApart]:
+    """Follows each parameter through its copies, also through those to another memory space and back."""
+    dump = buffers.dump
+    kinds = dump.allocations.kind
+    donated = dict.fromkeys(row.parameter for row in buffers.donated())
+    for parameter in [*donated, *buffers.apart()]:
+        shape = _anywhere(buffers.array_shape(parameter))
+        seen, found = {parameter}, [parameter]
+        while found and shape:
+            for copy in _copies(buffers, found.pop()):
+                allocation = int(dump.values.allocation[copy])
+                if copy in seen or _anywhere(buffers.array_shape(copy)) != shape or allocation == NONE:
+                    continue
+                seen.add(copy)
+                found.append(copy)
+                kind = int(kinds[allocation])
+                is_output = bool(kind & int(Kind.MAYBE_LIVE_OUT))
+                is_beside = dump.values.color[copy] == dump.values.color[parameter]
+                if is_beside and not kind & int(Kind.PARAMETER) and (is_output or parameter in donated):
+                    yield KeptApart(copy, parameter, is_output, int(dump.values.size_bytes[copy]))
+
+
+def _anywhere(shape: ArrayShape | None) -> ArrayShape | None:
+    """A shape without its memory space."""
+    return replace(shape, memory_space=0) if shape else None
+
+
+def _copies(buffers: _Buffers, value: int) -> Iterator[int]:
+    """The values that copies of a value make, also copies of its aliases."""
+    dump = buffers.dump
+    row = int(dump.values.used_value[value])
+    if row == NONE:
+        return
+    uses = dump.uses_of(row)
+    for name in dict.fromkeys(dump.uses.name[uses].tolist()):
+        opcode = buffers.opcode(name)
+        if opcode in _COPIES:
+            # The first element of what starts a copy is where it goes.
+            index = dump.index_number(b"{0}") if opcode == b"copy-start" else EMPTY_INDEX
+            copy = dump.value_at(name, index)
+            if copy != NONE and dump.values.name[copy] == name:
+                yield copy

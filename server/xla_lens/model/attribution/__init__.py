@@ -1,0 +1,1 @@
+"""Which value, and which line of the program, each live byte belongs to."""

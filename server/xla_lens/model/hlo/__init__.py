@@ -1,0 +1,1 @@
+"""The HLO module of a dump set, and the instructions that the dump quotes."""

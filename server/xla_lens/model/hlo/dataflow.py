@@ -1,0 +1,121 @@
+"""What reads what, by name: the uses of values, and the operands of instructions that they tell.
+
+A use looks through tuples, bitcasts and the like to the instruction that reads (HloValue::ComputeUses). Those in
+between define no value and are in the uses as well: a `bitcast` only shows bytes of another, a `get-tuple-element`
+reads the table of the tuple.
+"""
+
+import re
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.model.places.places import Place, row_places
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.instruction_scan import instruction_head
+from xla_lens.syntax.numbers import integer
+
+
+def defined_values(dump: DumpSet, names: Column) -> list[Column]:
+    """For each of some names, each there once, the values that this instruction defines, as far as they have a header
+    in `Used values`.
+    """
+    is_wanted = _among(dump, names)
+    values = np.flatnonzero(is_wanted[dump.values.name] & (dump.values.used_value != NONE))
+    values = values[np.argsort(dump.values.name[values], kind="stable")]
+    first, last = (dump.values.name[values].searchsorted(names, side) for side in ("left", "right"))
+    return [values[start:end] for start, end in zip(first.tolist(), last.tolist(), strict=True)]
+
+
+def shown_values(dump: DumpSet, name: int) -> Column:
+    """The values of whose positions one has a name, as far as they have a header."""
+    used_values = np.unique(dump.positions.value[dump.positions.name == name])
+    values = taken(dump.value_of_used_value, used_values)
+    readable: Column = values[values != NONE]
+    return readable
+
+
+def first_uses(dump: DumpSet, names: Column) -> Column:
+    """For each of some names the first row of `DumpSet.uses` that has it, NONE if none does."""
+    is_wanted = _among(dump, names)
+    rows = np.flatnonzero(is_wanted[dump.uses.name])
+    return first_rows(names, dump.uses.name[rows], rows)
+
+
+def uses(dump: DumpSet, values: Column) -> Column:
+    """The rows of `DumpSet.uses` of some values, but for those of their own instructions."""
+    rows = [np.zeros(0, np.int64)]
+    for value in values[dump.values.used_value[values] != NONE].tolist():
+        own = dump.uses_of(int(dump.values.used_value[value]))
+        rows.append(own.start + np.flatnonzero(dump.uses.name[own] != dump.values.name[value]))
+    return np.concatenate(rows)
+
+
+def is_by_defining(dump: DumpSet, rows: Column) -> NDArray[np.bool_]:
+    """For some rows of `DumpSet.uses` whether the instruction that reads defines a value that has a header."""
+    is_defining = _among(dump, dump.values.name[dump.values.used_value != NONE])
+    by_defining: NDArray[np.bool_] = is_defining[dump.uses.name[rows]]
+    return by_defining
+
+
+def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
+    """Some rows of `DumpSet.uses` by the instruction that reads, in the order of the schedule."""
+    rows = rows[np.argsort(dump.uses.name[rows], kind="stable")]
+    names, first = np.unique(dump.uses.name[rows], return_index=True)
+    steps = taken(dump.schedule.step, dump.schedule_row_of_name[names])
+    order = np.lexsort((rows[first], steps, steps == NONE)).tolist()
+    parts = np.split(rows, first[1:])
+    return [(int(names[place]), parts[place]) for place in order]
+
+
+def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
+    """The values that an instruction reads, each with the row that says so, in the order of its operands. Of a tuple
+    they are the elements, which count as used by it only if it is a result; their positions name it in any case.
+    """
+    if dump.used is None:
+        return
+    rows = np.flatnonzero(dump.uses.name == name)
+    numbers, indices, read = dump.uses.operand[rows], dump.uses.index[rows], dump.uses.value[rows]
+    found = [
+        (number, index_path(dump, index), value, place)
+        for number, index, value, place in zip(
+            numbers.tolist(), indices.tolist(), read.tolist(), row_places(dump.used, dump.uses, rows), strict=True
+        )
+    ]
+    if _is_tuple(dump, name):
+        rows = np.flatnonzero((dump.positions.name == name) & ~np.isin(dump.positions.value, read))
+        places = row_places(dump.used, dump.positions, rows)
+        for row, place in zip(rows.tolist(), places, strict=True):
+            number, *rest = (*index_path(dump, int(dump.positions.index[row])), NONE)
+            found.append((number, tuple(rest), int(dump.positions.value[row]), place))
+    for _, _, row, place in sorted(found, key=itemgetter(0, 1)):
+        value = int(dump.value_of_used_value[row]) if row != NONE else NONE
+        if value != NONE and dump.values.name[value] != name:
+            yield value, place
+
+
+def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:
+    """For each name of the set whether it is one of some."""
+    is_wanted = np.zeros(len(dump.names), np.bool_)
+    is_wanted[names] = True
+    return is_wanted
+
+
+_DIGITS: Final = re.compile(rb"\d+")
+
+
+def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
+    """The numbers of an index: 0 and 1 of ``{0,1}``, none of NONE."""
+    return tuple(map(integer, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
+
+
+def _is_tuple(dump: DumpSet, name: int) -> bool:
+    quoting = dump.quoting(name)
+    text = dump.instruction_text(quoting[0]) if quoting else None
+    head = instruction_head(text) if text else None
+    return head is not None and head.opcode == b"tuple"

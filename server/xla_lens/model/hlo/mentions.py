@@ -1,0 +1,194 @@
+"""What stands at a place of an HLO module, and what it means in the dump beside it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Instruction, Value
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.grammar import NAME, NAME_CHARACTER
+
+
+@dataclass(frozen=True, slots=True)
+class HloInstruction:
+    """A row of `HloColumns.instructions`. `index` is that of an element, in braces, empty for the whole."""
+
+    row: int
+    index: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HloComputation:
+    """A row of `HloColumns.computations`."""
+
+    row: int
+
+
+HloTarget: TypeAlias = HloInstruction | HloComputation
+
+
+@dataclass(frozen=True, slots=True)
+class HloMention:
+    """A mention of something at some bytes of a module, with the ``%`` before the name. `is_definition` tells that it
+    is defined there.
+    """
+
+    target: HloTarget
+    start: int
+    end: int
+    is_definition: bool
+
+
+_LONGEST_NAME: Final = 1024
+_WORD: Final = re.compile(rb"%?" + NAME)
+_IN_NAME: Final = re.compile(NAME_CHARACTER)
+_CALLED: Final = re.compile(rb"([a-z_]+)=\{?(?:[^{}=\"]*,)?\s*\Z")
+CALLING: Final = frozenset(
+    (
+        *(b"calls", b"to_apply", b"body", b"condition", b"branch_computations", b"called_computations"),
+        *(b"true_computation", b"false_computation", b"select", b"scatter"),
+    )
+)
+"""The attributes of instructions that name computations."""
+
+
+def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
+    """What the text at a byte of a module means. A place right behind a word counts as the word; a place of an
+    instruction at which no name stands counts as the instruction.
+    """
+    row = module.instruction_at(offset)
+    word = _word(module.data, offset)
+    found = _named(module, row, *word) if word else None
+    if found is None and row != NONE:
+        place = module.place(row)
+        return HloMention(HloInstruction(row), place.start, place.end, is_definition=True)
+    return found
+
+
+def _word(data: bytes, offset: int) -> tuple[int, int] | None:
+    """The name around a byte, with the ``%`` before it."""
+    start = offset
+    while start > 0 and offset - start < _LONGEST_NAME and _IN_NAME.match(data, start - 1):
+        start -= 1
+    if (comment := data.rfind(b"*/", start, offset)) >= 0:
+        # An operand without a sign stands right behind.
+        start = comment + len(b"*/")
+    if data[start - 1 : start] == b"%":
+        start -= 1
+    match = _WORD.match(data, start, start + 2 * _LONGEST_NAME)
+    return match.span() if match else None
+
+
+def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | None:
+    data, name = module.data, module.data[start:end].removeprefix(b"%")
+    if row == NONE:
+        computation = module.computation_at(start)
+        if computation == NONE or module.computation_place(computation).end != end:
+            return None
+        return HloMention(HloComputation(computation), start, end, is_definition=True)
+    own = module.place(row)
+    if own.end == end:
+        return HloMention(HloInstruction(row), start, end, is_definition=True)
+    if not _is_reference(module, row, start, end):
+        return None
+    computation = module.computation_rows.get(name, NONE)
+    if computation != NONE:
+        key = _CALLED.search(data, max(own.end, start - _LONGEST_NAME), start)
+        if key and key[1] in CALLING:
+            return HloMention(HloComputation(computation), start, end, is_definition=False)
+    instruction, index = module.operand(name)
+    if instruction != NONE:
+        return HloMention(HloInstruction(instruction, index), start, end, is_definition=False)
+    return HloMention(HloComputation(computation), start, end, is_definition=False) if computation != NONE else None
+
+
+def _is_reference(module: HloModule, row: int, start: int, end: int) -> bool:
+    """Whether a word may be a name: with its sign always; without it where no string, opcode or key stands."""
+    data = module.data
+    if data[start : start + 1] == b"%":
+        return True
+    if data[end : end + 1] in (b"(", b"=") or b'"' in (data[start - 1 : start], data[end : end + 1]):
+        return False
+    return data.count(b'"', module.span(row)[0], start) % 2 == 0
+
+
+def definition_place(module: HloModule, target: HloTarget) -> Place:
+    """The name of an instruction or a computation where it is defined."""
+    match target:
+        case HloInstruction(row):
+            return module.place(row)
+        case HloComputation(row):
+            return module.computation_place(row)
+
+
+def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
+    """Where a module mentions an instruction, or any element of it, or a computation, but for its definition, in the
+    order of the text. Instructions are read within their computation only.
+    """
+    references = module.references
+    match target:
+        case HloInstruction(row):
+            first, last = module.computation_span(int(module.columns.instructions.computation[row]))
+            starts = references.of_instruction(row)
+            starts = starts[(first <= starts) & (starts <= last)]
+        case HloComputation(row):
+            starts = references.of_computation(row)
+    for start in map(int, starts):
+        use = reference_at(module, start)
+        if use and type(use.target) is type(target) and use.target.row == row:
+            yield use
+
+
+def reference_at(module: HloModule, start: int) -> HloMention | None:
+    """What is mentioned by the name that starts at a byte, behind its sign, and is no definition."""
+    word = _WORD.match(module.data, start)
+    is_signed = module.data[start - 1 : start] == b"%"
+    found = _named(module, module.instruction_at(start), start - is_signed, word.end()) if word else None
+    return found if found and not found.is_definition else None
+
+
+# ---------------------------------------------------------------- in the dump
+
+
+def values_of(dump: DumpSet, name: bytes) -> list[int]:
+    """The values that an instruction makes, or if it makes none those whose bytes it shows, in the order of their
+    index.
+    """
+    number = dump.name_number(name)
+    if number == NONE:
+        return []
+    made: Column = np.flatnonzero(dump.values.name == number)
+    if len(made):
+        return list(map(int, made[np.argsort(dump.values.index[made], kind="stable")]))
+    keys, values = dump.position_map
+    first, last = keys.searchsorted((number * len(dump.indices), (number + 1) * len(dump.indices)))
+    return list(dict.fromkeys(values[first:last].tolist()))
+
+
+def made_bytes(dump: DumpSet) -> Column:
+    """For each name the bytes of the values that its instruction makes, NONE if no size of them is known."""
+    values = dump.values
+    known = np.flatnonzero(values.size_bytes != NONE)
+    sizes = np.full(len(dump.names), NONE)
+    sizes[values.name[known]] = 0
+    np.add.at(sizes, values.name[known], values.size_bytes[known])
+    return sizes
+
+
+def meaning_of(dump: DumpSet, name: bytes, index: bytes) -> Value | Instruction | None:
+    """What an instruction of a module, or an element of it, means in the dump: the value that it makes or whose bytes
+    it shows, else the entry of the schedule, else nothing.
+    """
+    number = dump.name_number(name)
+    value = dump.value_at(number, dump.index_number(index) if index else NONE)
+    if value != NONE:
+        return Value(value)
+    if number != NONE and dump.schedule_row_of_name[number] != NONE:
+        return Instruction(number)
+    return None

@@ -1,0 +1,1 @@
+"""Live bytes over time: the curve and the peak of each memory space."""

@@ -1,0 +1,1 @@
+"""What stands at a place of a dump, and where a thing is mentioned."""

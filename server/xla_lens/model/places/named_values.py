@@ -1,0 +1,94 @@
+"""Which values some names mean: what `mention_at` tells of one name, for all names of some lines at once."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xla_lens.model.places.mentions import position_of
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
+from xla_lens.syntax.columns import NONE, Column, Table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedValues:
+    """For each name the value that it means, NONE if it means none; and whether what it means is defined there: an
+    allocation in its header, a value in its header among the used values, or if there is none, in its row of the
+    allocation; what is no value in the schedule.
+    """
+
+    value: Column
+    is_definition: NDArray[np.bool_]
+
+
+def named_values(dump: DumpSet, member: Member, starts: Column, ends: Column) -> NamedValues:
+    """What the names and the indices of allocations at bytes `starts` to `ends` of a file mean. In an instruction names
+    start with `%`.
+    """
+    named = NamedValues(np.full(len(starts), NONE), np.zeros(len(starts), np.bool_))
+    for table, tell in _tables(dump, member):
+        rows = table.start.searchsorted(starts, "right") - 1
+        inside = np.flatnonzero(ends <= taken(table.end, rows))
+        if len(inside):
+            named.value[inside], named.is_definition[inside] = tell(dump, rows[inside])
+    if member is dump.used:
+        quoted = np.flatnonzero(np.frombuffer(member.document.data, np.uint8)[starts] == ord("%"))
+        spans = zip((starts[quoted] + 1).tolist(), ends[quoted].tolist(), strict=True)
+        names = [dump.name_number(member.document.data[start:end]) for start, end in spans]
+        named.value[quoted] = _of_instruction(dump, np.array(names, np.int64))
+    return named
+
+
+_Told: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
+
+
+def _tables(dump: DumpSet, member: Member) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Told]]]:
+    """The tables of a file whose rows have one name each, and what tells of their rows what the names mean."""
+    if member is dump.assignment:
+        yield dump.allocations, lambda _dump, rows: (np.full(len(rows), NONE), True)
+        yield dump.slices, _slices
+    if member is dump.used:
+        yield dump.used_values, lambda dump, rows: (dump.value_of_used_value[rows], True)
+        yield dump.positions, _positions
+        yield dump.uses, lambda dump, rows: (_of_instruction(dump, dump.uses.name[rows]), False)
+    if member is dump.live:
+        yield dump.schedule, _schedule
+        yield dump.live_ranges, lambda dump, rows: (dump.value_of_live_range[rows], False)
+        yield dump.peak_buffers, _peak_buffers
+        yield dump.stack_traces, _stack_traces
+
+
+def _of_instruction(dump: DumpSet, name: Column) -> Column:
+    return dump.values_at(name, np.full(len(name), NONE))
+
+
+def _slices(dump: DumpSet, rows: Column) -> _Told:
+    value = dump.value_of_slice[rows]
+    return value, taken(dump.values.used_value, value) == NONE
+
+
+def _positions(dump: DumpSet, rows: Column) -> _Told:
+    table = dump.positions
+    value = taken(dump.value_of_used_value, table.value[rows])
+    return np.where(value != NONE, value, dump.values_at(table.name[rows], table.index[rows])), False
+
+
+def _schedule(dump: DumpSet, rows: Column) -> _Told:
+    value = _of_instruction(dump, dump.schedule.name[rows])
+    return value, value == NONE
+
+
+def _peak_buffers(dump: DumpSet, rows: Column) -> _Told:
+    value = dump.value_of_peak_buffer[rows]
+    return np.where(value != NONE, value, _of_instruction(dump, dump.peak_buffers.name[rows])), False
+
+
+def _stack_traces(dump: DumpSet, rows: Column) -> _Told:
+    table, data = dump.stack_traces, dump.live.document.data if dump.live else b""
+    spans = zip(table.name_start[rows].tolist(), table.name_end[rows].tolist(), strict=True)
+    name, index = zip(*(position_of(dump, data[start:end]) for start, end in spans), strict=True)
+    return dump.values_at(np.array(name, np.int64), np.array(index, np.int64)), False

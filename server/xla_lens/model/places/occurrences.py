@@ -1,0 +1,205 @@
+"""Everywhere that a dump set mentions something.
+
+Of a value: its row in the allocation, its header, positions and uses, its live range, its entries in the printed peak,
+the schedule entry of its instruction, and every operand in an instruction's text that reads it or passes it on.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value
+from xla_lens.model.places.places import (
+    Place,
+    allocation_place,
+    live_range_place,
+    live_range_steps,
+    row_place,
+    row_places,
+    schedule_place,
+    slice_place,
+    step_place,
+    use_places,
+    used_value_place,
+    value_places,
+)
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
+from xla_lens.syntax.columns import NONE, Column
+from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_at
+from xla_lens.syntax.numbers import integer
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """`place` is what the dump says there, often a whole row. `word` is what of that means the thing, as a mention in
+    that role spans it; of a step in the schedule it is the number before the name.
+    """
+
+    place: Place
+    role: Role
+    word: Place
+
+
+def occurrences(dump: DumpSet, target: Target, member: Member | None = None) -> Iterator[Occurrence]:
+    """Where something is mentioned, in the order in which the dump tells of it; with a file, only what is in it. Each
+    word is there once. Nothing is computed before it is asked for, and nothing of other files.
+    """
+    files = _files(dump, member)
+    match target:
+        case Value(row):
+            return chain(_rows_of_value(dump, files, row), _operands_of_value(dump, files, row))
+        case Allocation(row):
+            return _allocation(dump, files, row)
+        case Instruction(name):
+            return _instruction(dump, files, name)
+        case Step(step):
+            return _step(dump, files, step)
+        case Peak(row):
+            return _known(row_place(files.live, dump.peaks, row) if files.live else None, Role.PEAK)
+
+
+_DECLARATIONS: Final[dict[type[Target], tuple[Role, ...]]] = {
+    Value: (Role.SLICE, Role.USED_VALUE),
+    Allocation: (Role.ALLOCATION_HEADER,),
+    Instruction: (Role.SCHEDULE,),
+    Step: (Role.SCHEDULE,),
+    Peak: (),
+}
+
+
+def is_declaration(target: Target, role: Role) -> bool:
+    """Whether an occurrence is where definition and declaration lead (`features/navigation.py`). Of a value it is both
+    its row in the allocation and its header in `Used values`, but not the schedule entry of its instruction.
+    """
+    return role in _DECLARATIONS[type(target)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where to look: all files of a set, or one of them. None is a part that is not there or not wanted."""
+
+    members: tuple[Member, ...]
+    assignment: Member | None
+    used: Member | None
+    live: Member | None
+
+
+def _files(dump: DumpSet, member: Member | None) -> _Files:
+    if member is None:
+        return _Files(dump.members, dump.assignment, dump.used, dump.live)
+    parts = (part if part is member else None for part in (dump.assignment, dump.used, dump.live))
+    return _Files((member,), *parts)
+
+
+def _known(place: Place | None, role: Role) -> Iterator[Occurrence]:
+    if place:
+        yield Occurrence(place, role, place)
+
+
+def _rows_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occurrence]:
+    if files.assignment:
+        yield from _known(slice_place(dump, value), Role.SLICE)
+    if files.used:
+        yield from _known(used_value_place(dump, value), Role.USED_VALUE)
+        yield from _positions_and_uses(dump, files.used, int(dump.values.used_value[value]))
+    if files.live:
+        yield from _known(live_range_place(dump, value), Role.LIVE_RANGE)
+        table = dump.peak_buffers
+        for row in np.flatnonzero(dump.value_of_peak_buffer == value).tolist():
+            place = row_place(files.live, table, row)
+            yield Occurrence(place, Role.PEAK, Place(files.live, place.start, int(table.value_end[row])))
+        yield from _known(schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[value]])), Role.SCHEDULE)
+
+
+def _positions_and_uses(dump: DumpSet, used: Member, used_value: int) -> Iterator[Occurrence]:
+    if used_value == NONE:
+        return
+    for place in row_places(used, dump.positions, dump.positions_of(used_value)):
+        yield Occurrence(place, Role.POSITION, place)
+    for place, user_end in use_places(dump, used, dump.uses_of(used_value)):
+        yield Occurrence(place, Role.OPERAND, Place(used, user_end + len(b", "), place.end))
+
+
+def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occurrence]:
+    used_value = int(dump.values.used_value[value])
+    if files.used is None or used_value == NONE:
+        return
+    uses = dump.uses_of(used_value)
+    read = set(zip(dump.uses.name[uses].tolist(), dump.uses.operand[uses].tolist(), strict=True))
+    passed_on = set()
+    for row in dump.positions_of(used_value):
+        # Element `{2}` of a tuple is its operand 2; what lies deeper is an element of the operand.
+        index = dump.indices[dump.positions.index[row]].strip(b"{}") if dump.positions.index[row] != NONE else b""
+        if index.isdigit():
+            passed_on.add((int(dump.positions.name[row]), integer(index)))
+    operands = sorted(read | passed_on)
+    rows, quoted = dump.quoting_rows
+    names = np.array([name for name, _ in operands], np.int64)
+    copies = zip(quoted.searchsorted(names).tolist(), quoted.searchsorted(names, "right").tolist(), strict=True)
+    for operand, (first, last) in zip(operands, copies, strict=True):
+        if first < last:
+            for place in _operand(dump, files.used, operand[1], rows[first:last], is_read=operand in read):
+                yield Occurrence(place, Role.INSTRUCTION_TEXT, place)
+
+
+def _operand(dump: DumpSet, used: Member, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
+    """An operand in every copy of an instruction's text: each of its values, rows of `DumpSet.used_values`, quotes the
+    whole of it.
+    """
+    data, starts = used.document.data, dump.used_values.instruction_start[copies].tolist()
+    first, end = starts[0], int(dump.used_values.instruction_end[copies[0]])
+    head = instruction_head(data, first, end)
+    found = operand_at(data, head, operand, first, end) if head and (is_read or head.opcode == b"tuple") else None
+    if found is None:
+        return []
+    # A file may be broken in the middle of a copy.
+    name_start = found.start + len(b"%")
+    return [
+        Place(used, start + found.start, start + found.end)
+        for start in starts
+        if data.startswith(found.name, start + name_start)
+    ]
+
+
+def _allocation(dump: DumpSet, files: _Files, allocation: int) -> Iterator[Occurrence]:
+    if files.assignment:
+        yield from _known(allocation_place(dump, allocation), Role.ALLOCATION_HEADER)
+        for place in value_places(dump, files.assignment, allocation):
+            yield Occurrence(place, Role.SLICE, place)
+    for member in files.members:
+        reported = member.columns.report_allocations
+        rows = np.flatnonzero(reported.index == dump.allocations.index[allocation])
+        for place in row_places(member, reported, rows):
+            yield Occurrence(place, Role.REPORT, place)
+
+
+def _instruction(dump: DumpSet, files: _Files, name: int) -> Iterator[Occurrence]:
+    if files.live:
+        yield from _known(schedule_place(dump, int(dump.schedule_row_of_name[name])), Role.SCHEDULE)
+    if files.used:
+        for place, user_end in use_places(dump, files.used, np.flatnonzero(dump.uses.name == name)):
+            yield Occurrence(place, Role.USER, Place(files.used, place.start, user_end))
+
+
+def _step(dump: DumpSet, files: _Files, step: int) -> Iterator[Occurrence]:
+    if files.live is None:
+        return
+    row = dump.schedule_row(step)
+    name, number = schedule_place(dump, row), step_place(dump, row)
+    if name and number:
+        yield Occurrence(name, Role.SCHEDULE, number)
+    ranges = dump.live_ranges
+    starts, ends = ranges.start_step == step, ranges.end_step == step
+    for row in np.flatnonzero(starts | ends).tolist():
+        place = row_place(files.live, ranges, row)
+        start, end = live_range_steps(files.live, ranges, row)
+        if starts[row]:
+            yield Occurrence(place, Role.LIVE_RANGE, start)
+        if ends[row]:
+            yield Occurrence(place, Role.LIVE_RANGE, end)
+    for place in row_places(files.live, dump.peaks, np.flatnonzero(dump.peaks.step == step)):
+        yield Occurrence(place, Role.PEAK, place)

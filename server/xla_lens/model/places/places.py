@@ -1,0 +1,137 @@
+"""Where a dump set tells of something: the bytes of the rows and of the names in them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.lookup import first_rows, taken
+from xla_lens.model.tables.members import Member
+from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Some bytes of a file of the set."""
+
+    member: Member
+    start: int
+    end: int
+
+
+def row_places(member: Member, table: Table, rows: range | Column) -> Iterator[Place]:
+    """Whole rows of a table of a file."""
+    for start, end in zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True):
+        yield Place(member, start, end)
+
+
+def row_place(member: Member, table: Table, row: int) -> Place:
+    """A whole row of a table of a file."""
+    return Place(member, int(table.start[row]), int(table.end[row]))
+
+
+def slice_place(dump: DumpSet, value: int) -> Place | None:
+    """The value in its row of the allocation: ``<8 fusion{0} @0>``."""
+    row = dump.values.slice[value]
+    if dump.assignment is None or row == NONE:
+        return None
+    return Place(dump.assignment, int(dump.slices.value_start[row]), int(dump.slices.value_end[row]))
+
+
+def value_places(dump: DumpSet, member: Member, allocation: int) -> Iterator[Place]:
+    """The values in the rows of an allocation."""
+    slices, first = dump.slices, int(dump.allocations.first_slice[allocation])
+    rows = range(first, first + int(dump.allocations.slice_count[allocation]))
+    for start, end in zip(slices.value_start[rows].tolist(), slices.value_end[rows].tolist(), strict=True):
+        yield Place(member, start, end)
+
+
+def used_value_place(dump: DumpSet, value: int) -> Place | None:
+    """The header of the value among the used values."""
+    row = int(dump.values.used_value[value])
+    return row_place(dump.used, dump.used_values, row) if dump.used and row != NONE else None
+
+
+def value_place(dump: DumpSet, value: int) -> Place | None:
+    """Where a set tells most of a value: its header among the used values, or its row in the allocation."""
+    return used_value_place(dump, value) or slice_place(dump, value)
+
+
+def used_value_block(dump: DumpSet, member: Member, row: int) -> Place:
+    """A header among the used values, with the positions, uses and instruction below it."""
+    used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)
+    ends = [int(used.end[row]), int(used.instruction_end[row])]
+    ends += [int(dump.positions.end[positions[-1]])] if positions else []
+    ends += [int(dump.uses.end[uses[-1]])] if uses else []
+    return Place(member, int(used.start[row]), max(ends))
+
+
+def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
+    """The header of an allocation."""
+    if dump.assignment is None or allocation == NONE:
+        return None
+    return row_place(dump.assignment, dump.allocations, allocation)
+
+
+def live_range_place(dump: DumpSet, value: int) -> Place | None:
+    """The value's name and index in its live range."""
+    row = dump.values.live_range[value]
+    if dump.live is None or row == NONE:
+        return None
+    return Place(dump.live, int(dump.live_ranges.start[row]), int(dump.live_ranges.value_end[row]))
+
+
+def schedule_place(dump: DumpSet, row: int) -> Place | None:
+    """The instruction's name in a row of the schedule."""
+    if dump.live is None or row == NONE:
+        return None
+    return Place(dump.live, int(dump.schedule.name_start[row]), int(dump.schedule.end[row]))
+
+
+def step_place(dump: DumpSet, row: int) -> Place | None:
+    """The step in a row of the schedule."""
+    name = schedule_place(dump, row)
+    return Place(name.member, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
+
+
+def live_range_steps(member: Member, table: LiveRanges, row: int) -> tuple[Place, Place]:
+    """The first and the last step in a live range of a file."""
+    start, end = int(table.value_end[row]) + len(b":"), int(table.end[row])
+    # Either may be negative.
+    dash = member.document.data.index(b"-", start + 1, end)
+    return Place(member, start, dash), Place(member, dash + 1, end)
+
+
+def use_places(dump: DumpSet, member: Member, rows: range | Column) -> Iterator[tuple[Place, int]]:
+    """Some rows of `DumpSet.uses`, and for each where the name of the instruction that reads ends; behind that comes
+    which operand it is.
+    """
+    uses = dump.uses
+    columns = (uses.start[rows].tolist(), uses.end[rows].tolist(), uses.name[rows].tolist())
+    for start, end, name in zip(*columns, strict=True):
+        yield Place(member, start, end), start + len(dump.names[name])
+
+
+def total_place(dump: DumpSet) -> Place | None:
+    """The total of the set, which is printed before the used values."""
+    member = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
+    return row_place(member, dump.totals, 0) if member and len(dump.totals) else None
+
+
+def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:
+    """The allocation that a table or a row of a report is about, NONE if there is none."""
+    return int(report_table_allocations(dump, table, np.array([row]))[0])
+
+
+def report_table_allocations(dump: DumpSet, table: ReportTables | ReportRows, rows: Column) -> Column:
+    """The allocations that some tables or rows of a report are about, NONE where there is none. They are told by their
+    index, or by their place in the order of their memory space, the biggest first.
+    """
+    allocations = dump.allocations
+    by_index = first_rows(table.index[rows], allocations.index, np.arange(len(allocations)))
+    order = np.lexsort((allocations.index, -allocations.size_bytes, allocations.color))
+    first, last = (allocations.color[order].searchsorted(table.color[rows], side) for side in ("left", "right"))
+    place = first + table.table[rows]
+    by_size = taken(order, np.where((first <= place) & (place < last), place, NONE))
+    return np.where(table.index[rows] != NONE, by_index, by_size)

@@ -1,0 +1,1 @@
+"""The tables of a dump set, and how its files are joined into them."""

@@ -1,0 +1,329 @@
+"""A dump set: the files that describe one compiled module, joined.
+
+Values, names and indices get one numbering over all files. A value is told by its id where the dump prints ids (in the
+buffer assignment and among the used values), and by a position, a name and an index, elsewhere. A number that is
+missing is NONE everywhere.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xla_lens.model.tables.lookup import first_rows, found, taken
+from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.values import Values
+from xla_lens.syntax.columns import (
+    NONE,
+    Allocations,
+    Column,
+    LiveRangeHeaders,
+    LiveRanges,
+    PeakBuffers,
+    Peaks,
+    Positions,
+    Schedule,
+    Slices,
+    StackTraces,
+    Totals,
+    UsedValues,
+    Uses,
+)
+from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.hlo.grammar import Instruction, byte_sizes, parse_instruction
+
+_KEPT_INSTRUCTIONS = 1024
+
+EMPTY_INDEX = 0
+"""The number of the index `{}`, in a file and in a set."""
+
+
+@dataclass(frozen=True, eq=False)
+class DumpSet:
+    """The joined tables. Each group of tables comes from one file; `assignment`, `used` and `live` are those files,
+    None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`.
+    """
+
+    members: tuple[Member, ...]
+    assignment: Member | None
+    used: Member | None
+    live: Member | None
+    names: tuple[bytes, ...]
+    indices: tuple[bytes, ...]
+    allocations: Allocations
+    slices: Slices
+    totals: Totals
+    used_values: UsedValues
+    positions: Positions
+    uses: Uses
+    live_range_headers: LiveRangeHeaders
+    schedule: Schedule
+    live_ranges: LiveRanges
+    peaks: Peaks
+    peak_buffers: PeakBuffers
+    stack_traces: StackTraces
+
+    @property
+    def missing(self) -> tuple[MemberKind, ...]:
+        """The files of which nothing is there. A set of before 2026 has all in one; a release of 2020 has no live
+        ranges.
+        """
+        kinds = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+        parts = (self.assignment, self.used, self.live)
+        return tuple(kind for kind, part in zip(kinds, parts, strict=True) if part is None)
+
+    def prepare(self) -> None:
+        """Derives all tables, so that whoever asks first does not have to wait for them."""
+        for name, attribute in vars(type(self)).items():
+            if isinstance(attribute, cached_property):
+                getattr(self, name)
+
+    # ------------------------------------------------------------ values
+
+    @cached_property
+    def values(self) -> Values:
+        """All values that the set mentions by id."""
+        slices, used = self.slices, self.used_values
+        readable = np.flatnonzero(used.id != NONE)
+        ids = np.union1d(slices.id, used.id[readable])
+        slice_row = first_rows(ids, slices.id, np.arange(len(slices)))
+        used_row = first_rows(ids, used.id[readable], readable)
+        name = np.where(slice_row != NONE, taken(slices.name, slice_row), taken(used.name, used_row))
+        index = np.where(slice_row != NONE, taken(slices.index, slice_row), taken(used.index, used_row))
+        live_range = first_rows(
+            self._keys(name, index),
+            self._keys(self.live_ranges.name, self.live_ranges.index),
+            np.arange(len(self.live_ranges)),
+        )
+        allocation = taken(slices.allocation, slice_row)
+        color = taken(self.allocations.color, allocation)
+        printed_color = np.where(slice_row != NONE, taken(slices.color, slice_row), taken(used.color, used_row))
+        return Values(
+            id=ids,
+            name=name,
+            index=index,
+            slice=slice_row,
+            used_value=used_row,
+            live_range=live_range,
+            allocation=allocation,
+            color=np.where(color != NONE, color, np.maximum(printed_color, 0)),
+            offset=taken(slices.offset, slice_row),
+            size_bytes=taken(slices.size_bytes, slice_row),
+            start_step=taken(self.live_ranges.start_step, live_range),
+            end_step=taken(self.live_ranges.end_step, live_range),
+        )
+
+    @cached_property
+    def value_of_slice(self) -> Column:
+        """For each row of `slices` its value."""
+        return found(self.values.id, self.slices.id)
+
+    @cached_property
+    def value_of_used_value(self) -> Column:
+        """For each row of `used_values` its value, NONE for a header that could not be read."""
+        return found(self.values.id, self.used_values.id)
+
+    @cached_property
+    def value_of_live_range(self) -> Column:
+        """For each row of `live_ranges` its value, NONE if no value has that position."""
+        return self.values_at(self.live_ranges.name, self.live_ranges.index)
+
+    @cached_property
+    def value_of_peak_buffer(self) -> Column:
+        """For each row of `peak_buffers` its value, NONE if it cannot be told."""
+        values = self.values_at(self.peak_buffers.name, self.peak_buffers.index)
+        for first, count, step in zip(self.peaks.first_buffer, self.peaks.buffer_count, self.peaks.step, strict=True):
+            rows = range(first, first + count)
+            if all(self.peak_buffers.index[rows] == NONE):
+                # Until jaxlib 0.6.0 the list had no indices, but the order of the ids.
+                values[rows] = list(self._values_by_name(self.peak_buffers.name[rows], int(step)))
+        return values
+
+    def _values_by_name(self, names: Column, step: int) -> Iterator[int]:
+        """For each name the next value that it defines and that is live at a step, by id."""
+        live = np.flatnonzero((self.values.start_step <= step) & (step <= self.values.end_step))
+        defined: dict[int, list[int]] = {}
+        for value in reversed(live.tolist()):
+            defined.setdefault(int(self.values.name[value]), []).append(value)
+        for name in names.tolist():
+            yield defined[name].pop() if defined.get(name) else self.value_at(name, EMPTY_INDEX)
+
+    def value_of_id(self, number: int) -> int:
+        """The value with an id, NONE if there is none."""
+        row = int(self.values.id.searchsorted(number))
+        return row if row < len(self.values) and self.values.id[row] == number else NONE
+
+    def value_at(self, name: int, index: int) -> int:
+        """The value that holds a position, NONE if none does. Aliases are positions of the value that they pass on."""
+        return int(self.values_at(np.array([name]), np.array([index]))[0]) if name != NONE else NONE
+
+    def values_at(self, name: Column, index: Column) -> Column:
+        """`value_at` for columns of names and indices."""
+        keys, values = self.position_map
+        return taken(values, found(keys, self._keys(name, index)))
+
+    @cached_property
+    def position_map(self) -> tuple[Column, Column]:
+        """The keys of all positions, `name * len(indices) + index`, ascending, and for each its value. A value's own
+        name comes before what others claim.
+        """
+        positions = self.positions
+        keys = np.concatenate(
+            (self._keys(self.values.name, self.values.index), self._keys(positions.name, positions.index))
+        )
+        values = np.concatenate((np.arange(len(self.values)), taken(self.value_of_used_value, positions.value)))
+        keys, first = np.unique(keys[values != NONE], return_index=True)
+        return keys, values[values != NONE][first]
+
+    def _keys(self, name: Column, index: Column) -> Column:
+        """One number for a name and an index; no index counts as `{}`."""
+        return name * len(self.indices) + np.maximum(index, EMPTY_INDEX)
+
+    def shape(self, value: int) -> bytes | None:
+        """The shape of a value with its layout, None if it is in no allocation."""
+        row = self.values.slice[value]
+        if self.assignment is None or row == NONE:
+            return None
+        return self.assignment.document.data[self.slices.shape_start[row] : self.slices.end[row]]
+
+    @cached_property
+    def logical_bytes(self) -> Column:
+        """For each value the bytes of its shape, without padding. NONE if that is not known."""
+        data, slices = self.assignment.document.data if self.assignment else b"", self.slices
+        spans = zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True)
+        return taken(byte_sizes(data[start:end] for start, end in spans), self.values.slice)
+
+    @cached_property
+    def whole_bytes(self) -> Column:
+        """For each value the bytes of the whole shape of its instruction: of an element of a tuple those of the tuple,
+        its table of pointers. NONE if that is not known.
+        """
+        values = self.values
+        top = self.values_at(values.name, np.full(len(values), EMPTY_INDEX))
+        is_whole = (top != NONE) & (values.name[top] == values.name) & (values.index[top] <= EMPTY_INDEX)
+        sizes = np.where(is_whole, taken(self.logical_bytes, top), NONE)
+        names, which = np.unique(values.name[sizes == NONE], return_inverse=True)
+        texts = (self._quoted(name) or b"" for name in names.tolist())
+        sizes[sizes == NONE] = byte_sizes(text.partition(b" = ")[2] for text in texts)[which]
+        return sizes
+
+    # ------------------------------------------------------------ names
+
+    @cached_property
+    def _name_numbers(self) -> dict[bytes, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def _index_numbers(self) -> dict[bytes, int]:
+        return {index: number for number, index in enumerate(self.indices)}
+
+    def name_number(self, name: bytes) -> int:
+        """The number of a name, NONE if the set does not have it."""
+        return self._name_numbers.get(name, NONE)
+
+    def index_number(self, index: bytes) -> int:
+        """The number of an index such as ``{0,1}``, NONE if the set does not have it."""
+        return self._index_numbers.get(index, NONE)
+
+    def label(self, name: int, index: int) -> str:
+        """A name and index as the dump prints them: ``fusion.5{0}``."""
+        text = self.names[name] + (self.indices[index] if index != NONE else b"")
+        return text.decode("utf-8", "replace")
+
+    def value_label(self, value: int) -> str:
+        """The name and index of a value's definition."""
+        return self.label(int(self.values.name[value]), int(self.values.index[value]))
+
+    # ------------------------------------------------------------ instructions and steps
+
+    @cached_property
+    def schedule_row_of_name(self) -> Column:
+        """For each name its row in the schedule, NONE if it is not scheduled."""
+        return first_rows(np.arange(len(self.names)), self.schedule.name, np.arange(len(self.schedule)))
+
+    @cached_property
+    def _schedule_order(self) -> Column:
+        return np.argsort(self.schedule.step, kind="stable")
+
+    @cached_property
+    def last_step(self) -> int | None:
+        """The last step at which an instruction runs, None without a schedule."""
+        return int(self.schedule.step.max()) if len(self.schedule) else None
+
+    def schedule_row(self, step: int) -> int:
+        """The row of the schedule that has a step, NONE if none has."""
+        order = self._schedule_order
+        row = int(self.schedule.step.searchsorted(step, sorter=order))
+        is_there = row < len(order) and self.schedule.step[order[row]] == step
+        return int(order[row]) if is_there else NONE
+
+    def instruction_at(self, step: int) -> str | None:
+        """The name of the instruction that runs at a step. None past the end of the schedule."""
+        row = self.schedule_row(step)
+        return self.label(int(self.schedule.name[row]), NONE) if row != NONE else None
+
+    def positions_of(self, used_value: int) -> range:
+        """The rows of `positions` of a row of `used_values`."""
+        first = int(self.used_values.first_position[used_value])
+        return range(first, first + int(self.used_values.position_count[used_value]))
+
+    def uses_of(self, used_value: int) -> range:
+        """The rows of `uses` of a row of `used_values`."""
+        first = int(self.used_values.first_use[used_value])
+        return range(first, first + int(self.used_values.use_count[used_value]))
+
+    @cached_property
+    def quoting_rows(self) -> tuple[Column, Column]:
+        """The rows of `used_values` that quote an instruction, by its name, and those names."""
+        rows = np.flatnonzero((self.used_values.id != NONE) & (self.used_values.instruction_start != NONE))
+        rows = rows[np.argsort(self.used_values.name[rows], kind="stable")]
+        return rows, self.used_values.name[rows]
+
+    def quoting(self, name: int) -> list[int]:
+        """The rows of `used_values` that quote the instruction of a name, in the order of the dump. Each value of a
+        tuple quotes the text of the whole instruction.
+        """
+        rows, names = self.quoting_rows
+        first, last = names.searchsorted((name, name + 1))
+        return list(map(int, rows[first:last]))
+
+    def instruction(self, name: int) -> Instruction | None:
+        """The instruction of a name, None if the set does not quote it."""
+        parsed = self._instructions
+        if name not in parsed:
+            if len(parsed) >= _KEPT_INSTRUCTIONS:
+                parsed.clear()
+            text = self._quoted(name)
+            parsed[name] = parse_instruction(text) if text else None
+        return parsed[name]
+
+    def _quoted(self, name: int) -> bytes | None:
+        quoting = self.quoting(name)
+        return self.instruction_text(quoting[0]) if quoting else None
+
+    @cached_property
+    def _instructions(self) -> dict[int, Instruction | None]:
+        """The last instructions that were asked for: the longest take 10 ms to parse, and all values of a tuple ask for
+        the same one.
+        """
+        return {}
+
+    def instruction_text(self, used_value: int) -> bytes | None:
+        """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""
+        start, end = self.used_values.instruction_start[used_value], self.used_values.instruction_end[used_value]
+        if self.used is None or start == NONE:
+            return None
+        return self.used.document.data[start:end]
+
+    # ------------------------------------------------------------ allocations
+
+    def allocation_row(self, index: int) -> int:
+        """The row of the allocation with an index, NONE if there is none."""
+        rows = np.flatnonzero(self.allocations.index == index)
+        return int(rows[0]) if len(rows) else NONE
+
+    def values_of_allocation(self, allocation: int) -> Column:
+        """The values in a row of `allocations`, in the order of the dump."""
+        first = self.allocations.first_slice[allocation]
+        return self.value_of_slice[first : first + self.allocations.slice_count[allocation]]

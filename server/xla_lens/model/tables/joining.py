@@ -1,0 +1,90 @@
+"""Joining the files of a dump set: one numbering of names and indices for all tables."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
+from xla_lens.model.tables.lookup import taken
+from xla_lens.model.tables.members import Member
+from xla_lens.syntax.columns import (
+    NONE,
+    Column,
+    LiveRanges,
+    PeakBuffers,
+    Positions,
+    Schedule,
+    Slices,
+    UsedValues,
+    Uses,
+)
+from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.file_names import MemberKind
+
+_Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
+
+
+def join(members: Iterable[Member]) -> DumpSet:
+    """The dump set of some files. Where two hold the same part, the first in the order of `MemberKind` counts."""
+    ordered = sorted(members, key=lambda member: list(MemberKind).index(member.kind))
+    assignment = _holder(ordered, "allocations", "slices")
+    used = _holder(ordered, "used_values")
+    live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
+    names: dict[bytes, int] = {}
+    indices: dict[bytes, int] = {b"{}": EMPTY_INDEX}
+    numbered = {
+        id(member): (_numbers(member.columns.names, names), _numbers(member.columns.indices, indices))
+        for member in ordered
+    }
+
+    def columns(member: Member | None) -> FileColumns:
+        return member.columns if member else _NOTHING
+
+    def renumbered(table: _Named, member: Member | None) -> _Named:
+        if member is None:
+            return table
+        name_numbers, index_numbers = numbered[id(member)]
+        table = replace(table, name=taken(name_numbers, table.name))
+        return table if isinstance(table, Schedule) else replace(table, index=taken(index_numbers, table.index))
+
+    allocations = columns(assignment).allocations
+    if assignment:
+        place = taken(numbered[id(assignment)][1], allocations.parameter_index)
+        allocations = replace(allocations, parameter_index=place)
+    total = used if used and len(used.columns.totals) else assignment
+    return DumpSet(
+        members=tuple(ordered),
+        assignment=assignment,
+        used=used,
+        live=live,
+        names=tuple(names),
+        indices=tuple(indices),
+        allocations=allocations,
+        slices=renumbered(columns(assignment).slices, assignment),
+        totals=columns(total).totals,
+        used_values=renumbered(columns(used).used_values, used),
+        positions=renumbered(columns(used).positions, used),
+        uses=renumbered(columns(used).uses, used),
+        live_range_headers=columns(live).live_range_headers,
+        schedule=renumbered(columns(live).schedule, live),
+        live_ranges=renumbered(columns(live).live_ranges, live),
+        peaks=columns(live).peaks,
+        peak_buffers=renumbered(columns(live).peak_buffers, live),
+        stack_traces=columns(live).stack_traces,
+    )
+
+
+_NOTHING = FileColumns.of((), (), {})
+
+
+def _holder(members: list[Member], *tables: str) -> Member | None:
+    """The first file that has rows in one of these tables."""
+    return next((member for member in members if any(len(getattr(member.columns, table)) for table in tables)), None)
+
+
+def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:
+    """For each of a file's own numbers the one in the set, and NONE for NONE, which is the last."""
+    numbers = [all_numbers.setdefault(text, len(all_numbers)) for text in own]
+    return np.array([*numbers, NONE], np.int64)

@@ -1,0 +1,26 @@
+"""What allocations are for, in one word each."""
+
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import Column, Kind
+
+_KINDS: Final = (
+    (Kind.PARAMETER, "parameter"),
+    (Kind.CONSTANT, "constant"),
+    (Kind.THREAD_LOCAL, "thread-local"),
+    (Kind.PREALLOCATED_TEMP, "temp"),
+    (Kind.OUTPUT | Kind.MAYBE_LIVE_OUT, "output"),
+)
+"""The first that fits counts: a donated parameter that holds an output is a parameter."""
+
+KIND_NAMES: Final = (*(name for _, name in _KINDS), "other")
+
+
+def allocation_kinds(dump: DumpSet) -> Column:
+    """For each allocation the number of its kind in `KIND_NAMES`."""
+    fits = [(dump.allocations.kind & int(kind)) != 0 for kind, _ in _KINDS]
+    numbers: Column = np.argmax([*fits, np.ones(len(dump.allocations), bool)], axis=0)
+    return numbers

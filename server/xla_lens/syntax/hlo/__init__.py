@@ -1,0 +1,1 @@
+"""HLO text: whole modules, single instructions and shapes."""

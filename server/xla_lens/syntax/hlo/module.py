@@ -1,0 +1,236 @@
+"""The text of a whole HLO module as columns: its computations, its instructions, and the tables of its stack frames.
+
+Lines are told apart by how they begin, without a tree, which for the biggest modules would take many times as long and
+as much memory. What stands within a line is read where it is looked at, by `instruction_scan` or by the grammar.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from xla_lens.syntax.columns import NONE, Column, Rows, Table
+from xla_lens.syntax.hlo.grammar import NAME
+from xla_lens.syntax.tree import Cancelled
+from xla_lens.text.document import Document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computations(Table):
+    """The computations of a module, from their heads to their closing brackets. Their instructions are
+    `instruction_count` rows of `HloInstructions` from `first_instruction` on; `is_entry` is 1 for the entry. The name
+    is that without `%`.
+    """
+
+    name_start: Column
+    name_end: Column
+    first_instruction: Column
+    instruction_count: Column
+    is_entry: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HloInstructions(Table):
+    """The instructions of a module, from `ROOT` or their names on. `computation` is the row in `Computations`. The name
+    is that without `%`; `is_root` is 1 for what a computation gives.
+    """
+
+    name_start: Column
+    name_end: Column
+    computation: Column
+    is_root: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HloTables(Table):
+    """The tables of the stack frames, from the words above them, which end at `header_end`, to their last rows."""
+
+    header_end: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings(Table):
+    """A table of strings, with the quotation marks, by their ids."""
+
+    id: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileLocations(Table):
+    """The places in source files, by their ids; NONE stands for what is not told."""
+
+    id: Column
+    file_name_id: Column
+    function_name_id: Column
+    line: Column
+    column: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StackFrames(Table):
+    """The frames of the stacks, by their ids. `parent_frame_id` is what is printed: one more than the id, and 1 for the
+    outermost, since XLA counts frames from 0 there.
+    """
+
+    id: Column
+    file_location_id: Column
+    parent_frame_id: Column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HloColumns:
+    """What the text of a module says."""
+
+    computations: Computations
+    instructions: HloInstructions
+    tables: HloTables
+    file_names: Strings
+    function_names: Strings
+    file_locations: FileLocations
+    stack_frames: StackFrames
+
+
+HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
+"""How a module begins."""
+
+_INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
+_COMPUTATION: Final = re.compile(rb"(ENTRY[ \t]+)?%?(" + NAME + rb")[ \t]*(?:\(.*)?\{[ \t]*(?=[\r\n]|\Z)")
+_CLOSE: Final = re.compile(rb"\}[ \t]*(?://|[\r\n]|\Z|,[ \t]*execution_thread=)")
+_TABLE: Final = re.compile(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
+_ROW: Final = re.compile(rb'(\d{1,9})[ \t]+(?:("(?:[^"\\\n]|\\.)*+")|\{([^{}\n]*+)\})')
+_FIELD: Final = re.compile(rb"([a-z_]+)=(\d{1,9})(?!\d)")
+_DIGITS: Final = frozenset(b"0123456789")
+
+_LOOK: Final = 1 << 12
+"""Lines between looks whether the result is still wanted."""
+
+
+def read_module(document: Document, is_cancelled: Callable[[], bool]) -> HloColumns:
+    """The columns of the text of a module. Never fails: what is no line of a module is passed over. Made for a worker
+    thread; raises `Cancelled` if `is_cancelled` says so on the way.
+    """
+    return _Reader(document, is_cancelled).read()
+
+
+class _Reader:
+    """Goes through the lines of a module once."""
+
+    def __init__(self, document: Document, is_cancelled: Callable[[], bool]) -> None:
+        self._data = document.data
+        self._starts = _line_starts(document)
+        self._is_cancelled = is_cancelled
+        self._tables = {
+            b"FileNames": Rows(Strings),
+            b"FunctionNames": Rows(Strings),
+            b"FileLocations": Rows(FileLocations),
+            b"StackFrames": Rows(StackFrames),
+        }
+        self._computations, self._instructions = Rows(Computations), Rows(HloInstructions)
+        self._table_spans: list[list[int]] = []
+        self._open: tuple[int, ...] | None = None
+        self._last: list[int] | None = None
+
+    def read(self) -> HloColumns:
+        table: bytes | None = None
+        data, ends = self._data, [*self._starts[1:], len(self._data)]
+        for number, (start, end) in enumerate(zip(self._starts, ends, strict=True)):
+            if number % _LOOK == 0 and self._is_cancelled():
+                raise Cancelled
+            first = data[start] if start < end else 0
+            if first in b" \t" and self._read_instruction(start, end):
+                continue
+            if first in _DIGITS and table:
+                self._read_row(table, start)
+            elif first == ord("}") and _CLOSE.match(data, start, end):
+                self._close(start + 1)
+            elif header := _TABLE.match(data, start, end):
+                table = header[1] if self._open is None else None
+                if table:
+                    self._table_spans.append([start, header.end(1), header.end(1)])
+            elif computation := _COMPUTATION.match(data, start, end):
+                self._close(start)
+                table = None
+                name_start, name_end = computation.span(2)
+                count = self._instructions.count
+                self._open = (start, name_start, name_end, count, int(computation[1] is not None))
+            elif self._last and not data[start:end].isspace():
+                # An attribute with line ends in it.
+                self._last[1] = self._trimmed(end)
+        self._close(len(data))
+        return HloColumns(
+            Computations.of(self._computations.cells),
+            HloInstructions.of(self._instructions.cells),
+            HloTables.of(np.array(self._table_spans, np.int64).tobytes()),
+            Strings.of(self._tables[b"FileNames"].cells),
+            Strings.of(self._tables[b"FunctionNames"].cells),
+            FileLocations.of(self._tables[b"FileLocations"].cells),
+            StackFrames.of(self._tables[b"StackFrames"].cells),
+        )
+
+    def _read_instruction(self, start: int, end: int) -> bool:
+        match = _INSTRUCTION.match(self._data, start, end)
+        if match is None or self._open is None:
+            return False
+        self._end_instruction()
+        name_start, name_end = match.span(2)
+        sign = self._data[name_start - 1 : name_start] == b"%"
+        first = match.start(1) if match[1] else name_start - sign
+        is_root = int(match[1] is not None)
+        self._last = [first, self._trimmed(end), name_start, name_end, self._computations.count, is_root]
+        return True
+
+    def _end_instruction(self) -> None:
+        if self._last:
+            self._instructions.add(*self._last)
+            self._last = None
+
+    def _trimmed(self, end: int) -> int:
+        while self._data[end - 1] in b"\r\n \t":
+            end -= 1
+        return end
+
+    def _close(self, end: int) -> None:
+        self._end_instruction()
+        if self._open:
+            start, name_start, name_end, first, is_entry = self._open
+            count = self._instructions.count - first
+            self._computations.add(start, self._trimmed(end), name_start, name_end, first, count, is_entry)
+            self._open = None
+
+    def _read_row(self, table: bytes, start: int) -> None:
+        row = _ROW.match(self._data, start)
+        if row is None:
+            return
+        number = int(row[1])
+        self._table_spans[-1][1] = row.end()
+        if row[2] is not None and table in (b"FileNames", b"FunctionNames"):
+            self._tables[table].add(*row.span(2), number)
+        elif row[3] is not None and table not in (b"FileNames", b"FunctionNames"):
+            told = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3])}
+            fields = _FIELDS[table]
+            self._tables[table].add(*row.span(), number, *(told.get(name, NONE) for name in fields))
+
+
+_FIELDS: Final = {
+    b"FileLocations": (b"file_name_id", b"function_name_id", b"line", b"column"),
+    b"StackFrames": (b"file_location_id", b"parent_frame_id"),
+}
+
+
+def _line_starts(document: Document) -> list[int]:
+    """Where lines start, but for those that start within a string: an instruction may go on there."""
+    data, starts = document.data, document.line_starts
+    is_within, count = np.zeros(len(starts), np.bool_), 0
+    for first in range(0, len(starts), _LOOK):
+        rows = starts[first : first + _LOOK]
+        text = data[rows[0] : starts[first + _LOOK] if first + _LOOK < len(starts) else len(data)]
+        if b"\\" in text:
+            text = text.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
+        quotes = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('"'))
+        is_within[first : first + _LOOK] = (quotes.searchsorted(rows - rows[0]) + count) % 2
+        count += len(quotes)
+    # Of a broken file nobody knows which of them opens a string.
+    found: list[int] = (starts[~is_within] if count % 2 == 0 else starts).tolist()
+    return found

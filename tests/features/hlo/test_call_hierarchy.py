@@ -1,0 +1,149 @@
+"""Who calls whom in HLO modules, and the flow of data."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import BARE, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
+from xla_lens.features.hlo.call_hierarchy import VIEWS, HloFlow, find_hlo_item, hlo_incoming, hlo_item, hlo_outgoing
+from xla_lens.model.analysis import analyse
+from xla_lens.model.hlo.mentions import HloComputation, HloInstruction, HloTarget
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.places import Place
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.hlo import hlo_item_detail
+
+_NOTHING = analyse([]).dump
+
+
+def _flow(module: HloModule, target: HloTarget | None) -> tuple[str, str]:
+    """The producers or callers, and the consumers or callees, with the words that say so."""
+    assert target
+    incoming, outgoing = (find(_NOTHING, module, target, 100) for find in (hlo_incoming, hlo_outgoing))
+    return _text(incoming), _text(outgoing)
+
+
+def _text(flows: list[HloFlow]) -> str:
+    return "; ".join(f"{flow.item.name.decode()}: {', '.join(map(_word, flow.places))}" for flow in flows)
+
+
+def _word(place: Place) -> str:
+    return place.member.document.data[place.start : place.end].decode()
+
+
+def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:
+    return _flow(module, find_hlo_item(module, name, is_computation=False))
+
+
+def _computation(module: HloModule, name: bytes) -> tuple[str, str]:
+    return _flow(module, find_hlo_item(module, name, is_computation=True))
+
+
+def test_computations() -> None:
+    module = module_of(WHILE)
+    assert _computation(module, b"while.6_computation") == (
+        "main.3: %while.6_computation",
+        "region_1.2: %region_1.2; region_0.1: %region_0.1",
+    )
+    assert _computation(module, b"main.3") == (
+        "",
+        "fused_computation: %fused_computation; while.6_computation: %while.6_computation",
+    )
+    assert _computation(module_of(BARE), b"region_0.4") == ("main.10: region_0.4", "")
+
+
+def test_instructions() -> None:
+    module = module_of(WHILE)
+    # Control predecessors are no data.
+    assert _instruction(module, b"copy.5") == ("arg_tuple.1: %arg_tuple.1#2", "copy.7: %copy.5")
+    assert _instruction(module, b"wrapped_add") == (
+        "arg_tuple.1: %arg_tuple.1#0; constant.3: %constant.3",
+        "tuple.4: %wrapped_add",
+    )
+    assert _instruction(module_of(BARE), b"reduce.8") == ("Arg_0.1: Arg_0.1; constant.2: constant.2", "tuple: reduce.8")
+
+
+_VIEWS = b"""HloModule m
+
+ENTRY %e (p: (f32[4], f32[4])) -> f32[4] {
+  %p = (f32[4]{0}, f32[4]{0}) parameter(0)
+  %g = f32[4]{0} get-tuple-element(%p), index=0
+  %b = f32[2,2]{1,0} bitcast(%g)
+  %unread = f32[4]{0} get-tuple-element(%p), index=1
+  %n = f32[2,2]{1,0} negate(%b)
+  %m = f32[2,2]{1,0} add(%b, %b)
+  %x = f32[4]{0} bitcast(%y)
+  %y = f32[4]{0} bitcast(%x)
+  %z = f32[4]{0} negate(%x)
+  ROOT %r = f32[4]{0} bitcast(%m)
+}
+"""
+
+
+def test_views_are_seen_through() -> None:
+    module = module_of_text(_VIEWS)
+    assert _instruction(module, b"p") == ("", "unread: %p; n: %b; m: %b, %b")
+    assert _instruction(module, b"m") == ("p: %b, %b", "r: %m")
+    assert _instruction(module, b"g") == ("p: %p", "n: %b; m: %b, %b")
+
+
+def test_what_reads_itself() -> None:
+    module = module_of_text(_VIEWS)
+    assert _instruction(module, b"z")[0] == "x: %x"
+    assert _instruction(module, b"x") == ("x: %y", "z: %x")
+
+
+def test_what_is_told_of_an_item() -> None:
+    module, dump = module_of(WHILE), analysis_of(WHILE).dump
+
+    def detail(dump: DumpSet, name: bytes, *, is_computation: bool) -> str:
+        target = find_hlo_item(module, name, is_computation=is_computation)
+        assert target
+        return hlo_item_detail(hlo_item(dump, module, target))
+
+    assert detail(dump, b"main.3", is_computation=True) == "entry · 7 instructions"
+    assert detail(dump, b"region_1.2", is_computation=True) == "3 instructions"
+    assert detail(dump, b"copy.5", is_computation=False) == "copy · 32 B · in region_0.1"
+    assert detail(_NOTHING, b"copy.5", is_computation=False) == "copy · in region_0.1"
+    assert find_hlo_item(module, b"nobody", is_computation=False) is None
+
+
+def test_a_limit() -> None:
+    module = module_of(WHILE)
+    target = find_hlo_item(module, b"main.3", is_computation=True)
+    assert target
+    assert _text(hlo_outgoing(_NOTHING, module, target, 1)) == "fused_computation: %fused_computation"
+
+
+def _check(module: HloModule, step: int) -> int:
+    """Whoever calls another has it among its callees, and likewise for data; but for views, which are seen through."""
+    columns, count = module.columns, 0
+    heads = ((row, module.head(row)) for row in range(0, len(columns.instructions), step))
+    targets: list[HloTarget] = [HloInstruction(row) for row, head in heads if head and head.opcode not in VIEWS]
+    targets += [HloComputation(row) for row in range(len(columns.computations))]
+    for target in targets:
+        for flow in hlo_incoming(_NOTHING, module, target, 10**6):
+            assert flow.places
+            backwards = hlo_outgoing(_NOTHING, module, flow.item.target, 10**6)
+            (same,) = (found for found in backwards if found.item.target == target)
+            assert same.places == flow.places
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_both_ways(path: Path) -> None:
+    module = module_of(path)
+    assert _check(module, 1 + len(module.columns.instructions) // 200) > 0 or len(module.columns.instructions) < 3
+
+
+def test_odd_modules() -> None:
+    count = 0
+    for text in odd_modules():
+        module = module_of_text(text)
+        for row in range(0, len(module.columns.instructions), 7):
+            incoming, outgoing = _flow(module, HloInstruction(row))
+            count += bool(incoming or outgoing)
+        for row in range(len(module.columns.computations)):
+            _flow(module, HloComputation(row))
+    assert count > 100

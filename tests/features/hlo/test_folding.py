@@ -1,0 +1,81 @@
+"""What can be folded in HLO modules."""
+
+from pathlib import Path
+
+import pytest
+
+from samples import PALLAS, WHILE, module_of, module_of_text, modules, odd_modules
+from xla_lens.features.hlo.folding import hlo_folds
+from xla_lens.model.hlo.module import HloModule
+
+
+def _text(module: HloModule, limit: int) -> str:
+    """For each fold its first line and its last."""
+    document = module.member.document
+    lines = (
+        [document.data[slice(*document.line_span(document.row(place)))].decode() for place in fold]
+        for fold in hlo_folds(module, limit)
+    )
+    return "".join(f"{first[:40]} … {last[:40]}\n" for first, last in lines)
+
+
+def test_computations_and_tables() -> None:
+    assert (
+        _text(module_of(WHILE), 100)
+        == """\
+FileNames … 3 "/home/user/programs/programs.py"
+FunctionNames … 4 "nested_tuples.<locals>.tuple_while.<l
+FileLocations … 6 {file_name_id=3 function_name_id=3 lin
+StackFrames … 6 {file_location_id=6 parent_frame_id=3}
+%fused_computation (param_0: f32[8]) ->  … }
+%wrapped_add_computation (param_0.1: s32 … }
+%region_0.1 (arg_tuple.1: (s32[], f32[8] … }
+%wrapped_compare_computation (param_0.2: … }
+%region_1.2 (arg_tuple.3: (s32[], f32[8] … }
+%while.6_computation (tuple.5: (s32[], f … }
+ENTRY %main.3 (x.1: f32[8]) -> (s32[], f … }
+"""
+    )
+
+
+def test_a_limit_keeps_what_has_the_most_lines() -> None:
+    assert (
+        _text(module_of(WHILE), 2)
+        == """\
+%region_0.1 (arg_tuple.1: (s32[], f32[8] … }
+ENTRY %main.3 (x.1: f32[8]) -> (s32[], f … }
+"""
+    )
+
+
+def test_an_instruction_over_several_lines() -> None:
+    lines = _text(module_of(PALLAS), 1000).split("\n")
+    assert [line.partition(" = ")[0] for line in lines if " = " in line] == [
+        "  %splash_mha_fwd_no_residuals.1",
+        "  ROOT %pallas_call.1",
+    ]
+
+
+def _check(module: HloModule) -> int:
+    document, open_lines = module.member.document, list[tuple[int, int]]()
+    found = hlo_folds(module, 10**6)
+    assert found == sorted(found, key=lambda fold: (fold[0], -fold[1]))
+    for start, end in found:
+        first, last = document.row(start), document.row(end)
+        assert 0 <= first < last < document.line_count
+        while open_lines and open_lines[-1][1] < first:
+            open_lines.pop()
+        assert not open_lines or last <= open_lines[-1][1]
+        open_lines.append((first, last))
+    assert set(hlo_folds(module, len(found) // 2)) <= set(found)
+    return len(found)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_folds_lie_in_each_other_or_apart(path: Path) -> None:
+    module = module_of(path)
+    assert _check(module) >= len(module.columns.computations) + len(module.columns.tables)
+
+
+def test_odd_modules() -> None:
+    assert sum(_check(module_of_text(text)) for text in odd_modules()) > 100

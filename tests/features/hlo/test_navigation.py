@@ -1,0 +1,139 @@
+"""From an HLO module to its dump and back."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import SPLIT, analysis_of, assignments, module_of, never, on_all_dumps
+from xla_lens.features.hlo.navigation import (
+    hlo_definition,
+    hlo_implementation,
+    hlo_references,
+    hlo_type_definition,
+)
+from xla_lens.features.navigation import implementation
+from xla_lens.files import NotADump, find_set, load_module
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.places.mentions import Mention, Role, Value
+from xla_lens.model.places.places import Place, slice_place, used_value_place
+
+WHILE = next(SPLIT.parent.parent.glob("nested_tuples/module_0010*-buffer-assignment.txt"))
+SHORT = next(SPLIT.parent.parent.parent.glob("cpu-jaxlib0.4.30/zero_size/module_0000*-buffer-assignment.txt"))
+"""A module whose names have no sign."""
+
+
+def mark(module: HloModule, marked: str) -> HloMention:
+    """What stands at a mark: a piece of the text that stands there once, with a `^` before the place."""
+    before, after = marked.split("^")
+    text = module.data.decode()
+    assert text.count(before + after) == 1
+    mention = hlo_mention_at(module, len(text[: text.index(before + after) + len(before)].encode()))
+    assert mention
+    return mention
+
+
+def shown(places: list[Place]) -> list[str]:
+    """Places as text: the end of the file's name, and the line, with the place in brackets."""
+    return [_shown(place) for place in places]
+
+
+def _shown(place: Place) -> str:
+    document = place.member.document
+    start, end = document.line_span(document.row(place.start))
+    line = document.data[start : place.start], document.data[place.start : place.end], document.data[place.end : end]
+    before, within, after = (part.decode() for part in line)
+    return f"{place.member.kind}: {before}[{within}]{after}"[:100]
+
+
+def test_an_operand() -> None:
+    module, dump = module_of(WHILE), analysis_of(WHILE).dump
+    mention = mark(module, "copy(%arg^_tuple.1#2)")
+    assert shown(hlo_definition(module, mention)) == [
+        'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi'
+    ]
+    assert shown(hlo_type_definition(dump, module, mention, 9)) == [
+        "buffer-assignment:  value: [<32 arg_tuple.1{2} (phi) @0>] (size=32,offset=0): f32[8]{0}"
+    ]
+    assert shown(hlo_implementation(dump, module, mention)) == ["live-range:     11:[arg_tuple.1]"]
+
+
+def test_what_reads_an_instruction_and_what_the_dump_says_of_it() -> None:
+    module = module_of(WHILE)
+    places = shown(hlo_references(analysis_of(WHILE).dump, module, mark(module, "%arg^_tuple.1 = "), 100))
+    assert [place.partition(":")[0] for place in places].count("hlo") == 4
+    assert places[:2] == [
+        'hlo:   %[arg_tuple.1] = (s32[], f32[8]{0}, f32[8]{0}) parameter(0), metadata={op_name="jit(tuple_whi',
+        'hlo:   %copy.5 = f32[8]{0} copy([%arg_tuple.1#2]), metadata={op_name="jit(tuple_while)/while" stack_',
+    ]
+    assert any(place.startswith("live-range:     11:[arg_tuple.1]") for place in places)
+
+
+def test_a_computation() -> None:
+    module, dump = module_of(WHILE), analysis_of(WHILE).dump
+    mention = mark(module, "calls=%wrapped_add^_computation")
+    assert shown(hlo_definition(module, mention)) == [
+        "hlo: %[wrapped_add_computation] (param_0.1: s32[], param_1.2: s32[]) -> s32[] {"
+    ]
+    assert hlo_type_definition(dump, module, mention, 9) == []
+    assert shown(hlo_implementation(dump, module, mention)) == [
+        'hlo:   ROOT %[add.1] = s32[] add(%param_0.1, %param_1.2), metadata={op_name="jit(tuple_while)/while/'
+    ]
+    assert len(hlo_references(dump, module, mention, 9)) == 2
+
+
+def test_a_name_behind_a_comment() -> None:
+    mention = mark(module_of(SHORT), "/*index=5*/cop^y.4)")
+    assert shown(hlo_definition(module_of(SHORT), mention))[0].startswith("hlo:   [copy.4] = f32[0,7,3]")
+
+
+def test_names_without_a_sign() -> None:
+    module = module_of(SHORT)
+    rows = range(len(module.columns.instructions))
+    reading = next(row for row in rows if module.operands(row))
+    operand = module.operands(reading)[0]
+    start = module.data.index(operand, module.span(reading)[0] + len(module.name(reading)))
+    mention = hlo_mention_at(module, start)
+    assert mention
+    assert not mention.is_definition
+    assert hlo_definition(module, mention) == [module.place(module.instruction(operand))]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=str)
+def test_values_lead_to_their_lines_and_back(path: Path) -> None:
+    try:
+        loaded = load_module(find_set(path), {}, None, never)
+    except NotADump:
+        loaded = None
+    if loaded is None:
+        pytest.skip("no HLO module in this set")
+    there_and_back(analysis_of(path), loaded.module, 10**6)
+
+
+def _some_values(analysis: Analysis) -> int:
+    loaded = load_module(find_set(Path(analysis.dump.members[0].label)), {}, None, never)
+    return there_and_back(analysis, loaded.module, 100) if loaded else 0
+
+
+@on_all_dumps(_some_values)
+def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert sum(count > 0 for count in of_all_dumps.values()) > 270
+
+
+def there_and_back(analysis: Analysis, module: HloModule, most: int) -> int:
+    """From values to the lines that define them, and from there to their rows in the buffer assignment."""
+    dump = analysis.dump
+    values = random.Random(0).sample(range(len(dump.values)), min(most, len(dump.values)))
+    for value in values:
+        (line,) = implementation(dump, module, Mention(Value(value), Role.SLICE, 0, 0))
+        assert module.data.startswith(dump.names[dump.values.name[value]] + b" = ", line.start)
+        mention = hlo_mention_at(module, line.start)
+        assert mention
+        assert mention.is_definition
+        assert (slice_place(dump, value) or used_value_place(dump, value)) in hlo_type_definition(
+            dump, module, mention, 10**6
+        )
+    return len(values)

@@ -1,0 +1,178 @@
+"""Donation, against programs that were compiled with and without it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import SHARED_DUMPS, analysis_of, analysis_of_text, assignments, needs_shared_dumps, on_all_dumps
+from xla_lens.model.advice.donation import Donation, Fit, find_donation
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.columns import Kind
+
+
+def _pairs(dump: DumpSet, donation: Donation) -> list[tuple[str, str, str]]:
+    return [(dump.value_label(row.parameter), dump.value_label(row.output), row.fit.value) for row in donation.missed]
+
+
+def _check(dump: DumpSet) -> Donation:
+    donation = find_donation(dump)
+    values, kinds = dump.values, dump.allocations.kind
+    for donated in donation.donated:
+        kind = Kind(int(kinds[values.allocation[donated.parameter]]))
+        assert Kind.PARAMETER | Kind.MAYBE_LIVE_OUT in kind
+        assert all(values.allocation[heir] == values.allocation[donated.parameter] for heir in donated.heirs)
+    for row in donation.missed:
+        assert dump.shape(row.parameter) == dump.shape(row.output)
+        assert values.color[row.parameter] == values.color[row.output]
+        sizes = dump.allocations.size_bytes[values.allocation[[row.parameter, row.output]]]
+        assert (sizes == row.size_bytes).all()
+        assert row.birth == values.start_step[row.output if row.fit is Fit.SHARED else row.first]
+        assert row.size_bytes > 0
+        if row.last_read is not None:
+            assert row.last_read < row.birth or (row.last_read == row.birth and row.fit is not Fit.FREE)
+    assert len({row.output for row in donation.missed}) == len(donation.missed)
+    assert len({row.parameter for row in donation.missed}) == len(donation.missed)
+    assert not {row.parameter for row in donation.missed} & {row.parameter for row in donation.donated}
+    for row in donation.kept_apart:
+        assert values.allocation[row.copy] != values.allocation[row.parameter]
+        assert row.is_output or row.parameter in {donated.parameter for donated in donation.donated}
+    return donation
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_donation_of_real_dumps(path: Path) -> None:
+    dump = analysis_of(path).dump
+    # A release of 2020 prints no live ranges.
+    assert _check(dump).is_known == (len(dump.live_ranges) > 0)
+
+
+def _check_analysis(analysis: Analysis) -> Donation:
+    return _check(analysis.dump)
+
+
+@on_all_dumps(_check_analysis)
+def test_donation_of_all_dumps(of_all_dumps: Mapping[str, Donation]) -> None:
+    assert sum(len(donation.donated) for donation in of_all_dumps.values()) == 11118
+    fits = [row.fit for donation in of_all_dumps.values() for row in donation.missed]
+    assert [fits.count(fit) for fit in Fit] == [56, 78, 49]
+
+
+def _named(pattern: str) -> tuple[DumpSet, Donation]:
+    dump = analysis_of(next(SHARED_DUMPS.glob(pattern))).dump
+    return dump, find_donation(dump)
+
+
+@needs_shared_dumps
+@pytest.mark.parametrize(
+    ("donating", "plain", "count"),
+    [
+        ("tpu-v5e2x2*/mlp_train/module_0000*-buffer-assignment.txt", "module_0013*-buffer-assignment.txt", 6),
+        ("cpu-jaxlib0.12*/mlp_train/module_0000*-buffer-assignment.txt", "module_0002*-buffer-assignment.txt", 6),
+        ("cpu-jaxlib0.4.20/mlp_train/module_0000*-buffer-assignment.txt", "module_0001*-buffer-assignment.txt", 3),
+        ("gpu-h100-jaxlib0.10.2/mlp_train/module_0001*-buffer-assignment.txt", "module_0664*-assignment.txt", 3),
+    ],
+)
+def test_what_a_program_misses_its_twin_donates(donating: str, plain: str, count: int) -> None:
+    """The same program, compiled with `donate_argnums` and without."""
+    dump, donation = _named(donating)
+    twin, missing = _named(str(Path(donating).parent / plain))
+    donated = {dump.value_label(row.parameter) for row in donation.donated}
+    missed = {twin.value_label(row.parameter) for row in missing.missed}
+    assert len(donated) == 6
+    assert not donation.missed
+    assert not missing.donated
+    assert missed <= donated
+    assert len(missed) == count
+
+
+@needs_shared_dumps
+def test_how_parameters_fit() -> None:
+    dump, donation = _named("tpu-v5e2x2*/mlp_train/module_0013*-buffer-assignment.txt")
+    assert _pairs(dump, donation)[0] == ("params_0__0_.1", "fusion", "free")
+    assert donation.missed_bytes(Fit.FREE) == 2149888
+    dump, donation = _named("cpu-jaxlib0.12*/mlp_train/module_0002*-buffer-assignment.txt")
+    assert _pairs(dump, donation)[0] == ("params_0__0_.1", "multiply_subtract_fusion.5", "shared")
+    assert _pairs(dump, donation)[-1] == ("params_2__1_.1", "multiply_subtract_fusion", "in place")
+    assert [donation.missed_bytes(fit) for fit in Fit] == [0, 40, 2143232]
+
+
+@needs_shared_dumps
+def test_copies_that_keep_apart() -> None:
+    # Both parameters are donated, and each is the other's output.
+    dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_swap*-buffer-assignment.txt")
+    labels = [
+        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
+    ]
+    assert labels == [("copy", "a.1", False), ("copy.1", "b.1", False)]
+    assert donation.kept_apart_bytes == 800
+    assert [[dump.value_label(heir) for heir in row.heirs] for row in donation.donated] == [["copy.2"], ["copy.3"]]
+    # One parameter is returned three times.
+    dump, donation = _named("cpu-jaxlib0.10.2/donation/*jit_same*-buffer-assignment.txt")
+    labels = [
+        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
+    ]
+    assert labels == [("copy.2", "a.1", True), ("copy.3", "a.1", True)]
+    assert [row.heirs for row in donation.donated] == [()]
+    # On a TPU they go through vector memory.
+    dump, donation = _named("tpu-v5e2x2*/donation/*jit_same*-buffer-assignment.txt")
+    labels = [
+        (dump.value_label(row.copy), dump.value_label(row.parameter), row.is_output) for row in donation.kept_apart
+    ]
+    assert labels == [("copy.4", "a.1", True), ("copy.5", "a.1", True)]
+
+
+_TEXT = """BufferAssignment:
+allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {{}}:
+ value: <0 a @0> (size=400,offset=0): f32[100]{{0}}
+allocation 1: size 400, output shape is |f32[100]|, maybe-live-out:
+ value: <1 b @0> (size=400,offset=0): f32[100]{{0}}
+
+Total bytes used: 800 (800B)
+
+Used values:
+<0 a @0>
+ positions:
+  a
+ uses:
+  b, operand 0
+ from instruction: %a = f32[100]{{0}} parameter(0)
+<1 b @0>
+ positions:
+  b
+ uses:
+ from instruction: %b = f32[100]{{0}} {instruction}
+
+
+HloLiveRange (max 2):
+  InstructionSequence:
+    0:a
+    1:b
+  BufferLiveRange:
+    a{{}}:0-2
+    b{{}}:1-2
+"""
+
+
+@pytest.mark.parametrize(
+    ("instruction", "fits"),
+    [
+        ("negate(%a)", ["in place"]),
+        ("copy(%a)", ["in place"]),
+        ("fusion(%a), kind=kLoop, calls=%f", ["in place"]),
+        ("fusion(%a), kind=kOutput, calls=%f", []),
+        ("reverse(%a), dimensions={0}", []),
+        ("dynamic-update-slice(%a)", ["in place"]),
+    ],
+)
+def test_the_last_reader_may_write_over_what_it_reads(instruction: str, fits: list[str]) -> None:
+    dump = analysis_of_text(_TEXT.format(instruction=instruction)).dump
+    assert [fit for *_, fit in _pairs(dump, find_donation(dump))] == fits
+
+
+def test_without_uses_or_steps_nothing_is_said() -> None:
+    text = _TEXT.format(instruction="negate(%a)")
+    for part in (text[: text.index("HloLiveRange")], text[: text.index("Total")]):
+        donation = find_donation(analysis_of_text(part).dump)
+        assert (donation.missed, donation.kept_apart, donation.is_known) == ((), (), False)

@@ -1,0 +1,79 @@
+"""Who owns the live bytes, against a count byte by byte, and against the live bytes of all dumps."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from samples import analysis_of, assignments, on_all_dumps
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.owned import byte_segments, owned_bytes
+
+
+def _steps(analysis: Analysis) -> list[int]:
+    """The peaks, the printed one, and some on the way."""
+    last = analysis.dump.last_step or 0
+    peaks = [space.peak_step for space in analysis.memory.spaces if space.peak_step is not None]
+    return [-1, *analysis.dump.peaks.step.tolist(), *peaks, *np.linspace(0, last + 2, 8).astype(int).tolist()]
+
+
+def _check(analysis: Analysis) -> None:
+    for space in analysis.memory.spaces:
+        for step in _steps(analysis):
+            values, owned = owned_bytes(analysis.dump, step, space.color)
+            assert owned.sum() == space.live.at(step)
+            assert np.all((owned >= 0) & (owned <= analysis.dump.values.size_bytes[values]))
+            assert np.all(np.diff(values) > 0)
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_owned_bytes_are_the_live_bytes(path: Path) -> None:
+    _check(analysis_of(path))
+
+
+@on_all_dumps(_check)
+def test_owned_bytes_are_the_live_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
+
+
+@pytest.mark.parametrize("path", assignments()[::4], ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_a_byte_belongs_to_the_value_that_was_born_last(path: Path) -> None:
+    analysis = analysis_of(path)
+    values = analysis.dump.values
+    for space in analysis.memory.spaces:
+        for step in _steps(analysis)[::2]:
+            rows, owned = owned_bytes(analysis.dump, step, space.color)
+            for row, count in zip(rows.tolist(), owned.tolist(), strict=True):
+                later = [
+                    other
+                    for other in rows.tolist()
+                    if values.allocation[other] == values.allocation[row]
+                    and (values.start_step[other], values.id[other]) > (values.start_step[row], values.id[row])
+                ]
+                low, high = int(values.offset[row]), int(values.offset[row] + values.size_bytes[row])
+                free = [(low, high)]
+                for other in later:
+                    start, end = int(values.offset[other]), int(values.offset[other] + values.size_bytes[other])
+                    pieces = [
+                        piece for one in free for piece in ((one[0], min(one[1], start)), (max(one[0], end), one[1]))
+                    ]
+                    free = [(one, two) for one, two in pieces if one < two]
+                assert count == sum(two - one for one, two in free)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(1, 9)), max_size=12))
+def test_segments_cut_bytes_where_slots_begin_and_end(slots: list[tuple[int, int, int]]) -> None:
+    table = np.array(slots, np.int64).reshape(-1, 3)
+    starts, ends, lengths = byte_segments(table[:, 0], table[:, 1], table[:, 1] + table[:, 2])
+    for (_, _, size), start, end in zip(slots, starts, ends, strict=True):
+        assert lengths[start:end].sum() == size
+    for one in range(len(slots)):
+        for other in range(len(slots)):
+            shared = set(range(starts[one], ends[one])) & set(range(starts[other], ends[other]))
+            low = max(slots[one][1], slots[other][1])
+            high = min(slots[one][1] + slots[one][2], slots[other][1] + slots[other][2])
+            expected = max(0, high - low) if slots[one][0] == slots[other][0] else 0
+            assert sum(int(lengths[place]) for place in shared) == expected

@@ -1,0 +1,182 @@
+"""Findings: none on real dumps, the right one at the right place on edited ones."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goldens import findings_text
+from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_text, facts, member, on_all_dumps
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.checks import is_exempt
+from xla_lens.model.checks.findings import Code, Severity
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind
+
+
+def _codes(analysis: Analysis) -> list[tuple[Code, Severity]]:
+    return [(finding.code, finding.severity) for finding in analysis.findings]
+
+
+def _expected(fact: dict[str, Any]) -> list[tuple[Code, Severity]]:
+    """What is found in a real dump: nothing, but for a printed peak at which fewer bytes of the default memory space
+    are live than at its peak.
+    """
+    is_understated = any(
+        space["live_bytes_at_printed_peak"] < space["peak_live_bytes"]
+        for space in fact["memory_spaces"]
+        if space["color"] == 0 and "live_bytes_at_printed_peak" in space
+    )
+    return [(Code.PEAK_UNDERSTATED, Severity.INFORMATION)] if is_understated else []
+
+
+@pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
+def test_real_dumps_have_none_but_for_an_understated_peak(fact: dict[str, Any]) -> None:
+    assert _codes(analysis_of(DUMPS / fact["file"])) == _expected(fact)
+
+
+@on_all_dumps(_codes)
+def test_no_real_dump_has_any_but_for_an_understated_peak(
+    of_all_dumps: Mapping[str, list[tuple[Code, Severity]]],
+) -> None:
+    assert of_all_dumps == {fact["file"]: _expected(fact) for fact in facts(SHARED_DUMPS)}
+    assert 100 < sum(map(len, of_all_dumps.values())) < 200
+
+
+def test_each_code_is_tested_by_an_edit() -> None:
+    """Below `checks`, in the form that findings have there."""
+    tests = "".join(path.read_text() for path in (Path(__file__).parent / "checks").glob("test_*.py"))
+    assert [code for code in Code if f"[{code}]" not in tests] == []
+
+
+def test_the_state_of_asynchronous_operations_may_overlap() -> None:
+    """Elements `{2,...}` of such a tuple share bytes on TPU; the same overlap of other values is an error."""
+    text = """\
+BufferAssignment:
+allocation 0: size 8, preallocated-temp:
+ value: <0 start{2,0} @0> (size=8,offset=0): f32[2]{0}
+ value: <1 update{2,0} @0> (size=8,offset=0): f32[2]{0}
+
+Total bytes used: 8 (8B)
+
+Used values:
+<0 start{2,0} @0>
+ positions:
+  start {2,0}
+ uses:
+ from instruction: %start = ((), (), (f32[2]{0})) OPCODE-start()
+<1 update{2,0} @0>
+ positions:
+  update {2,0}
+ uses:
+ from instruction: %update = ((), (), (f32[2]{0})) OPCODE-update(%start)
+
+HloLiveRange (max 4):
+  InstructionSequence:
+    0:start
+    1:update
+    2:other
+    3:another
+  BufferLiveRange:
+    start{2,0}:0-3
+    update{2,0}:1-4
+  Live ranges at 1 (peak):
+    start{2,0}: 8 bytes
+    update{2,0}: 8 bytes
+"""
+    assert not _overlaps(text.replace("OPCODE", "async"))
+    plain = text.replace("OPCODE-start", "tuple").replace("OPCODE-update", "tuple")
+    assert _overlaps(plain) == [Severity.ERROR, Severity.ERROR]
+    moved = plain.replace("{2,0}", "{1,0}").replace("@0", "@1").replace("size 8,", "size 8, color 1,")
+    moved = moved.replace("]{0}", "]{0:S(1)}").replace("((), (), ", "((), ")
+    assert _overlaps(moved) == [Severity.WARNING, Severity.WARNING]
+    passed_on = moved.replace(
+        " uses:\n from instruction: %start", " uses:\n  update, operand 0 {1,0}\n from instruction: %start"
+    )
+    called = passed_on.replace("tuple(%start)", "while(%start), body=%b")
+    assert not _overlaps(called)
+
+
+def _overlaps(text: str) -> list[Severity]:
+    findings = analysis_of_text(text).findings
+    return [finding.severity for finding in findings if finding.code is Code.OVERLAPPING_SLICES]
+
+
+def test_each_file_of_a_set_tells_of_its_own() -> None:
+    analysis = analysis_of(TPU)
+    assert len(analysis.dump.members) == 4
+    assert not findings_text(analysis)
+
+
+def test_of_standard_output_the_first_module_is_read() -> None:
+    text = SEED.read_text()
+    files = [(f"module_{number}.f.cpu_after_optimizations-buffer-assignment.txt", text) for number in (1, 2, 1)]
+    files[2] = files[2][0].replace("buffer-assignment", "memory-usage-report"), "Memory Space: default (color=0)\n"
+    output = "".join(f"*** Begin {name} ***\n{content}\n*** End {name} ***\n" for name, content in files)
+    analysis = analysis_of_text(output)
+    assert len(analysis.dump.values) == len(analysis_of(SEED).dump.values)
+    assert analysis.memory.spaces[0].peak_live_bytes == analysis_of(SEED).memory.spaces[0].peak_live_bytes
+    assert (
+        findings_text(analysis)
+        == """\
+information[syntax] module_2.f.cpu_after_optimizations-buffer-assignment.txt belongs to another module than what is
+before. Only the first module in a file is read: save each to a file of its own.
+*** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
+^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
+    )
+
+
+@pytest.mark.parametrize("path", sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")), ids=lambda path: path.name[:30])
+def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
+    """Each value that is moved onto one that is live at the same time. `copy-done` and the like, which read them, are
+    not quoted; they have no computation in which the bytes might be used again.
+    """
+    analysis = analysis_of(path)
+    values, slices = analysis.dump.values, analysis.dump.slices
+    members = {file.kind: file for file in analysis.dump.members}
+    text = members[MemberKind.BUFFER_ASSIGNMENT].document.data
+    for value, other in combinations(np.flatnonzero(values.color > 0).tolist(), 2):
+        shared = min(values.end_step[value], values.end_step[other]) - max(
+            values.start_step[value], values.start_step[other]
+        )
+        is_exempt_pair = is_exempt(analysis.dump, value) or is_exempt(analysis.dump, other)
+        if values.allocation[value] != values.allocation[other] or shared < 1 or is_exempt_pair:
+            continue
+        if (
+            values.offset[other] + values.size_bytes[value]
+            > analysis.dump.allocations.size_bytes[values.allocation[value]]
+        ):
+            continue
+        row = values.slice[value]
+        line = text[slices.start[row] : slices.end[row]]
+        moved = line.replace(b"offset=%d)" % values.offset[value], b"offset=%d)" % values.offset[other])
+        edited = member(text.replace(line, moved), MemberKind.BUFFER_ASSIGNMENT)
+        rest = [file for file in members.values() if file.kind is not MemberKind.BUFFER_ASSIGNMENT]
+        codes = {(finding.code, finding.severity) for finding in analyse([edited, *rest]).findings}
+        assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
+
+
+def test_most_values_of_fast_memory_are_checked() -> None:
+    checked = exempt = 0
+    for path in sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")):
+        dump = analysis_of(path).dump
+        for value in np.flatnonzero((dump.values.color > 0) & (dump.values.live_range != NONE)).tolist():
+            # The state of asynchronous operations is elements `{2,...}`.
+            if "{2" not in dump.value_label(value):
+                exempt += is_exempt(dump, value)
+                checked += 1
+    assert checked
+    assert exempt <= checked // 10
+
+
+def test_two_values_of_one_name_may_lack_the_same_used_value() -> None:
+    text = (
+        "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n"
+        " value: <1 v @0> (size=8,offset=0): u8[8]{0}\n value: <2 v @0> (size=8,offset=8): u8[8]{0}\n\n"
+        "Total bytes used: 64 (64B)\n\nUsed values:\n<5 v @0>\n positions:\n  v\n uses:\n"
+    )
+    found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
+    assert [(finding.facts["what"], finding.facts["id"]) for finding in found] == [("id", 1), ("missing", 2)]

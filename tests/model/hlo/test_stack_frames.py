@@ -1,0 +1,108 @@
+"""The calls that made an instruction, as the tables of modules spell them out."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
+from xla_lens.model.hlo.stack_frames import StackFrame, is_library, own_frame, stack
+from xla_lens.syntax.hlo.module import read_module
+from xla_lens.text.document import Document
+
+_NESTED = next(DUMPS.glob("cpu-jaxlib0.12.0.1/nested_tuples/module_0010*_optimizations.txt"))
+
+
+def _stack(text: str, frame_id: int) -> tuple[StackFrame, ...]:
+    return stack(read_module(Document(text.encode()), never), text.encode(), frame_id)
+
+
+def _with_frames(rows: str) -> str:
+    return (
+        'HloModule f\n\nFileNames\n1 "a.py"\n2 "/x/site-packages/\\"b\\".py"\n\nFunctionNames\n1 "f"\n2 "g"\n\n'
+        "FileLocations\n1 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=3 end_column=9}\n"
+        f"2 {{file_name_id=2 function_name_id=2 line=8}}\n\nStackFrames\n{rows}\n\nENTRY %e () -> f32[] {{\n}}\n"
+    )
+
+
+def test_the_innermost_call_comes_first() -> None:
+    found = _stack(_NESTED.read_text(), 4)
+    assert [(frame.file.rpartition("/")[2], frame.line, frame.column, frame.function) for frame in found] == [
+        ("programs.py", 299, 68, "nested_tuples.<locals>.tuple_while.<locals>.<lambda>"),
+        ("programs.py", 299, 15, "nested_tuples.<locals>.tuple_while"),
+        ("run_progs.py", 54, 22, "child"),
+        ("<string>", 1, 67, "<module>"),
+    ]
+
+
+def test_parents_that_are_ids() -> None:
+    rows = "1 {file_location_id=1 parent_frame_id=0}\n2 {file_location_id=2 parent_frame_id=1}"
+    assert _stack(_with_frames(rows), 2) == (
+        StackFrame('/x/site-packages/"b".py', 8, None, "g"),
+        StackFrame("a.py", 7, 3, "f"),
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "\n".join(f"{number} {{file_location_id=1 parent_frame_id={number + 1}}}" for number in (1, 2, 3)),
+        "1 {file_location_id=1 parent_frame_id=3}\n2 {file_location_id=1 parent_frame_id=2}",
+        "2 {file_location_id=9 parent_frame_id=9}",
+        "1 {}\n2 {parent_frame_id=1}",
+        "",
+    ],
+)
+def test_tables_that_make_no_sense_end(rows: str) -> None:
+    for frame_id in range(-1, 5):
+        assert len(_stack(_with_frames(rows), frame_id)) <= 3
+
+
+def test_the_line_that_its_author_can_change() -> None:
+    frames = [StackFrame(file, 1) for file in ("/v/lib/python3.11/site-packages/jax/a.py", "/home/u/b.py", "<string>")]
+    assert own_frame(frames) == frames[1]
+    assert own_frame(frames[:1]) == frames[0]
+    assert own_frame([]) is None
+    assert [is_library(frame.file) for frame in frames] == [True, False, True]
+
+
+def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
+    """For each frame its chain, by a reader of its own."""
+    tables: dict[str, dict[int, str]] = {}
+    rows: dict[int, str] = {}
+    for line in text.split("\n"):
+        if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
+            rows = tables.setdefault(line, {})
+        elif match := re.fullmatch(r"(\d+) (.*)", line):
+            rows[int(match[1])] = match[2]
+    for frame_id in tables.get("StackFrames", {}):
+        chain, number = [], frame_id
+        while number:
+            frame = dict(re.findall(r"(\w+)=(\d+)", tables["StackFrames"][number]))
+            place = dict(re.findall(r"(\w+)=(\d+)", tables["FileLocations"][int(frame["file_location_id"])]))
+            file = tables["FileNames"][int(place["file_name_id"])][1:-1]
+            function = tables["FunctionNames"][int(place["function_name_id"])][1:-1]
+            chain.append((file, int(place["line"]), function))
+            number = int(frame["parent_frame_id"]) - 1
+        yield frame_id, chain
+
+
+def _check(path: Path) -> int:
+    text = path.read_text()
+    columns, data = read_module(Document(text.encode()), never), text.encode()
+    chains = dict(_spelled_out(text))
+    for frame_id, chain in chains.items():
+        assert [(frame.file, frame.line, frame.function) for frame in stack(columns, data, frame_id)] == chain
+    # A module that XLA has taken out of another has the numbers of that one, and no tables.
+    assert not chains or {int(number) for number in re.findall(r"stack_frame_id=(\d+)", text)} - {0} <= chains.keys()
+    return len(chains)
+
+
+def test_the_frames_of_the_dumps() -> None:
+    assert sum(_check(path) for path in DUMPS.rglob("*_optimizations.txt")) > 50
+
+
+@needs_shared_dumps
+def test_the_frames_of_all_dumps() -> None:
+    assert sum(_check(path) for path in SHARED_DUMPS.rglob("*_optimizations.txt")) > 500

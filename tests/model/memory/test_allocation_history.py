@@ -1,0 +1,147 @@
+"""Biographies of allocations: against a count byte by byte, and against the live bytes of all dumps."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.memory.allocation_history import Intervals, arenas, biography, union
+from xla_lens.syntax.columns import NONE
+
+
+def _check(analysis: Analysis) -> None:
+    dump, memory = analysis.dump, analysis.memory
+    told = 0
+    for row in range(len(dump.allocations)):
+        life, size = biography(dump, memory, row), int(dump.allocations.size_bytes[row])
+        live = memory.allocation(row)
+        told += len(life.value)
+        order = list(zip(life.offset.tolist(), life.start_step.tolist(), life.value.tolist(), strict=True))
+        assert order == sorted(order)
+        assert sorted(life.value.tolist()) == sorted(dump.values_of_allocation(row).tolist())
+        for step, free in ((life.peak_step, life.free_at_peak), (life.space_peak_step, life.free_at_space_peak)):
+            assert (step is None) == (free is None)
+            if step is not None and free is not None:
+                assert free.total == size - live.at(step)
+        if life.idle_bytes is not None:
+            assert life.idle_bytes == size - live.peak_bytes >= life.never_used_bytes
+        else:
+            # No real dump mixes values with and without a live range.
+            assert np.all(life.start_step == NONE)
+    assert told == np.count_nonzero(dump.values.allocation != NONE)
+    for arena in arenas(dump, memory):
+        steps = arena.full_size_steps
+        assert arena.top_bytes <= arena.size_bytes
+        assert arena.fragmentation is None or 0 <= arena.fragmentation <= 1
+        assert np.all(steps.start[1:] > steps.end[:-1])
+        for value in arena.reaching.tolist():
+            place = int(steps.start.searchsorted(dump.values.start_step[value], "right")) - 1
+            assert steps.end[place] > dump.values.end_step[value]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_free_bytes_are_those_that_are_not_live(path: Path) -> None:
+    _check(analysis_of(path))
+
+
+@on_all_dumps(_check)
+def test_free_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
+    assert len(of_all_dumps) == 286
+
+
+def _text(intervals: Intervals | None) -> list[tuple[int, int]] | None:
+    return intervals and list(zip(intervals.start.tolist(), intervals.end.tolist(), strict=True))
+
+
+_DUMP = """BufferAssignment:
+allocation 0: size 100, preallocated-temp:
+ value: <1 a @0> (size=20,offset=0): u8[20]{0}
+ value: <2 b @0> (size=20,offset=40): u8[20]{0}
+ value: <3 c @0> (size=30,offset=60): u8[30]{0}
+ value: <4 d @0> (size=10,offset=0): u8[10]{0}
+ value: <5 e @0> (size=30,offset=60): u8[30]{0}
+allocation 1: size 8, thread-local:
+ value: <6 t @0> (size=4,offset=0): f32[]
+allocation 2: size 7, maybe-live-out:
+
+Total bytes used: 115 (115B)
+
+Used values:
+
+HloLiveRange (max 9):
+  InstructionSequence:
+    0:a
+    1:b
+    2:c
+    3:d
+    7:e
+  BufferLiveRange:
+    a{}:0-2
+    b{}:1-3
+    c{}:2-4
+    d{}:3-3
+    e{}:7-8
+"""
+
+
+def test_an_arena() -> None:
+    analysis = analysis_of_text(_DUMP)
+    life = biography(analysis.dump, analysis.memory, 0)
+    assert analysis.dump.values.id[life.value].tolist() == [1, 4, 2, 3, 5]
+    assert life.end_offset.tolist() == [20, 10, 60, 90, 90]
+    assert (life.peak_step, life.peak_bytes, life.space_peak_step) == (2, 70, 2)
+    assert _text(life.free_at_peak) == _text(life.free_at_space_peak) == [(20, 40), (90, 100)]
+    assert _text(life.never_used) == [(20, 40), (90, 100)]
+    assert (life.never_used_bytes, life.idle_bytes) == (30, 30)
+    (arena,) = arenas(analysis.dump, analysis.memory)
+    assert (arena.top_bytes, arena.size_bytes, arena.peak_bytes) == (90, 100, 70)
+    assert arena.fragmentation == pytest.approx(0.3)
+    assert analysis.dump.values.id[arena.reaching].tolist() == [3, 5]
+    assert _text(arena.full_size_steps) == [(2, 5), (7, 9)]
+
+
+def test_values_without_a_live_range() -> None:
+    analysis = analysis_of_text(_DUMP)
+    life = biography(analysis.dump, analysis.memory, 1)
+    assert (life.start_step.tolist(), life.end_step.tolist()) == ([NONE], [NONE])
+    assert (life.peak_step, life.peak_bytes, life.free_at_peak, life.idle_bytes) == (None, 0, None, None)
+    assert _text(life.free_at_space_peak) == [(0, 8)]
+    assert _text(life.never_used) == [(4, 8)]
+
+
+def test_an_allocation_without_values() -> None:
+    analysis = analysis_of_text(_DUMP)
+    life = biography(analysis.dump, analysis.memory, 2)
+    assert (life.never_used_bytes, life.idle_bytes, life.free_at_peak) == (7, 7, None)
+
+
+def test_slices_out_of_bounds() -> None:
+    analysis = analysis_of_text(_DUMP.replace("size 100", "size 70"))
+    life = biography(analysis.dump, analysis.memory, 0)
+    assert _text(life.free_at_peak) == [(20, 40)]
+    assert life.idle_bytes == 0
+
+
+def test_the_arena_of_a_real_dump() -> None:
+    analysis = analysis_of(SPLIT)
+    (arena,) = arenas(analysis.dump, analysis.memory)
+    assert (arena.peak_step, arena.peak_bytes, arena.top_bytes) == (36, 1_869_824, 1_869_824)
+    assert arena.fragmentation == 0
+    assert list(map(analysis.dump.value_label, arena.reaching)) == ["ynn_fusion.1"]
+    assert _text(arena.full_size_steps) == [(36, 39)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)), max_size=8))
+def test_union(intervals: list[tuple[int, int]]) -> None:
+    table = np.array(intervals, np.int64).reshape(-1, 2)
+    joined = union(table[:, 0], table[:, 0] + table[:, 1])
+    covered = {at for start, size in intervals for at in range(start, start + size)}
+    told = [at for start, end in zip(joined.start, joined.end, strict=True) for at in range(start, end)]
+    assert told == sorted(covered)
+    assert np.all(joined.start[1:] > joined.end[:-1])
+    assert joined.total == len(covered)

@@ -1,0 +1,169 @@
+"""XLA's own way to its peak, against the step that it prints."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.model.memory.printed_peak import (
+    CountedBytes,
+    SpaceAtPrinted,
+    counted_bytes,
+    explain_counted,
+    explain_printed_peak,
+    xla_peak_step,
+)
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.hlo.grammar import parse_shape
+
+
+def _first_greatest(analysis: Analysis) -> int:
+    values = analysis.dump.values
+    starts = np.unique(values.start_step[values.live_range != NONE]).tolist()
+    counted = {step: counted_bytes(analysis.dump, step) for step in starts}
+    assert None not in counted.values()
+    return max(starts, key=lambda step: counted[step] or 0)
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_finds_the_printed_step(path: Path) -> None:
+    analysis = analysis_of(path)
+    if len(analysis.dump.peaks):
+        assert xla_peak_step(analysis.dump) == analysis.dump.peaks.step[0]
+        assert _first_greatest(analysis) == analysis.dump.peaks.step[0]
+
+
+def _check(analysis: Analysis) -> bool:
+    dump = analysis.dump
+    if len(dump.peaks):
+        assert xla_peak_step(dump) == dump.peaks.step[0]
+    _check_identities(analysis)
+    return len(dump.peaks) > 0
+
+
+@on_all_dumps(_check)
+def test_finds_the_printed_step_of_all_dumps(of_all_dumps: Mapping[str, bool]) -> None:
+    assert sum(of_all_dumps.values()) > 250
+
+
+def _check_identities(analysis: Analysis) -> None:
+    dump, memory = analysis.dump, analysis.memory
+    peak = explain_printed_peak(dump, memory)
+    assert (peak is None) == (not len(dump.peaks))
+    if peak:
+        assert peak.printed_bytes == dump.peak_buffers.size_bytes.sum()
+        assert peak.listed
+        assert peak.counted_at_printed
+        assert (peak.listed.total_bytes, peak.listed.died_bytes) == (peak.printed_bytes, 0)
+        assert (peak.counted_at_peak is None) == (peak.spaces[0].peak_step is None)
+        for explained in (peak.listed, peak.counted_at_printed, peak.counted_at_peak):
+            if explained:
+                _check_identity(analysis, explained)
+        if peak.counted_at_peak:
+            assert peak.counted_at_printed.total_bytes >= peak.counted_at_peak.total_bytes
+    for space in memory.spaces:
+        for step in np.linspace(-1, (dump.last_step or 0) + 2, 9).astype(int).tolist():
+            explained = explain_counted(dump, memory, step, space.color)
+            assert explained
+            assert explained.total_bytes == counted_bytes(dump, step)
+            _check_identity(analysis, explained)
+
+
+def _check_identity(analysis: Analysis, explained: CountedBytes) -> None:
+    """By the definitions, value by value."""
+    dump, step, color = analysis.dump, explained.step, explained.color
+    space = analysis.memory.space(color)
+    assert explained.live_bytes == (space.live.at(step) if space else 0)
+    assert explained.total_bytes == (
+        explained.live_bytes
+        + explained.died_bytes
+        + explained.tuple_bytes
+        + explained.other_space_bytes
+        + explained.shared_bytes
+        - explained.padding_bytes
+        + explained.unplaced_bytes
+    )
+    assert explained.shared_bytes >= 0
+    live = np.flatnonzero(
+        (dump.values.live_range != NONE) & (dump.values.start_step <= step) & (step <= dump.values.end_step)
+    )
+    here = live[dump.values.color[live] == color]
+    assert explained.other_space_bytes + dump.logical_bytes[here].sum() == dump.logical_bytes[live].sum()
+    assert explained.padding_bytes == (dump.values.size_bytes[here] - dump.logical_bytes[here]).sum()
+    assert explained.unplaced_bytes == 0
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_what_is_printed_adds_up(path: Path) -> None:
+    _check_identities(analysis_of(path))
+
+
+def test_a_dump_from_2022() -> None:
+    analysis = analysis_of(SEED)
+    peak = explain_printed_peak(analysis.dump, analysis.memory)
+    assert peak
+    assert peak.is_understated
+    assert (peak.step, peak.spaces) == (
+        5,
+        (SpaceAtPrinted(color=0, peak_step=4, peak_bytes=593_920, live_bytes=331_776),),
+    )
+    nothing_else = {"other_space_bytes": 0, "tuple_bytes": 0, "padding_bytes": 0, "unplaced_bytes": 0, "color": 0}
+    listed = CountedBytes(
+        step=5, total_bytes=335_872, live_bytes=331_776, died_bytes=0, shared_bytes=4_096, **nothing_else
+    )
+    assert peak.listed == listed
+    # XLA chose it for the value that ended one step before.
+    assert peak.counted_at_printed == replace(listed, total_bytes=598_016, died_bytes=262_144)
+    assert peak.counted_at_peak == replace(listed, step=4, total_bytes=593_920, live_bytes=593_920, shared_bytes=0)
+
+
+def test_tuples_padding_and_other_memory_spaces() -> None:
+    peak = explain_printed_peak(analysis_of(TPU).dump, analysis_of(TPU).memory)
+    assert peak
+    assert peak.counted_at_printed == CountedBytes(
+        step=5,
+        color=0,
+        total_bytes=8_388_824,
+        live_bytes=8_389_632,
+        died_bytes=4_194_352,
+        tuple_bytes=-12_582_800,
+        other_space_bytes=8_388_616,
+        shared_bytes=0,
+        padding_bytes=976,
+        unplaced_bytes=0,
+    )
+
+
+def test_what_cannot_be_known() -> None:
+    files = analysis_of(SPLIT).dump.members
+    only_live = analyse(file for file in files if file.kind is MemberKind.LIVE_RANGE)
+    peak = explain_printed_peak(only_live.dump, only_live.memory)
+    assert peak
+    assert (peak.spaces, peak.is_understated) == ((), None)
+    assert (peak.listed, peak.counted_at_printed, peak.counted_at_peak) == (None, None, None)
+    assert xla_peak_step(only_live.dump) is None
+    assert counted_bytes(only_live.dump, peak.step) is None
+
+    text = SEED.read_text().replace("f32[64,16]{1,0}", "<unknown shape>")
+    unknown = analysis_of_text(text)
+    assert xla_peak_step(unknown.dump) is None
+    assert explain_counted(unknown.dump, unknown.memory, 4) is None
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_sizes_are_those_of_the_parsed_shapes(path: Path) -> None:
+    dump = analysis_of(path).dump
+    for value in range(len(dump.values)):
+        text = dump.shape(value)
+        shape = parse_shape(text) if text is not None else None
+        size = shape.byte_size if shape else None
+        assert dump.logical_bytes[value] == (NONE if size is None else size)
+        instruction = dump.instruction(int(dump.values.name[value]))
+        whole = parse_shape(instruction.shape.encode()) if instruction else None
+        if whole:
+            assert dump.whole_bytes[value] == whole.byte_size

@@ -1,0 +1,107 @@
+"""Where a name can be hit, and that it is one word there, whatever is in it."""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.places.mentions import mention_at
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.model.tables.members import Member
+from xla_lens.syntax.columns import Table
+
+_NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*"
+_INDEX = rb"\{[0-9,]*\}"
+_VALUE = rb"(<\d+ " + _NAME + rb"(?:" + _INDEX + rb")?(?: \(phi\))?(?: @\d+)?>)"
+_WORDS = {
+    "slices": rb"value: " + _VALUE + rb" \(size=.*",
+    "used_values": _VALUE,
+    "positions": rb"(" + _NAME + rb"(?: " + _INDEX + rb")?)",
+    "uses": rb"(" + _NAME + rb"), (operand \d+(?: " + _INDEX + rb")?)",
+    "schedule": rb"(\d+):(" + _NAME + rb")",
+    "live_ranges": rb"(" + _NAME + _INDEX + rb"):(\d+)-(\d+)",
+    "peaks": rb"(Live ranges at \d+ \(peak\):)",
+    "peak_buffers": rb"(" + _NAME + rb"(?:" + _INDEX + rb")?): \d+ bytes.*",
+    "stack_traces": rb".*? (" + _NAME + _INDEX + rb") \(\d.*",
+    "report_allocations": rb"(allocation \d+: .*)",
+}
+"""The rows of each table, each word that means something in brackets."""
+
+
+def _check(analysis: Analysis, most: int = 6) -> int:
+    """Some rows of each table: wherever one of their words is hit, it is the mention."""
+    count = 0
+    for file, start, end in _words(analysis.dump, most):
+        word = file.document.data[start:end]
+        braces = (start + place.start() for place in re.finditer(rb"[{},<>]", word))
+        for offset in (start, (start + end) // 2, end, *braces):
+            mention = mention_at(analysis.dump, file, offset)
+            assert mention, (word, offset - start)
+            assert (mention.start, mention.end) == (start, end), (word, offset - start)
+        count += 1
+    return count
+
+
+def _words(dump: DumpSet, most: int) -> Iterator[tuple[Member, int, int]]:
+    for file in dump.members:
+        for table, pattern in _WORDS.items():
+            for start, end in _rows(getattr(file.columns, table), most):
+                match = re.fullmatch(pattern, file.document.data[start:end], re.DOTALL)
+                assert match or table == "stack_traces", file.document.data[start:end]
+                if match:
+                    yield from ((file, start + first, start + last) for first, last in match.regs[1:])
+    for name in random.Random(0).sample(range(len(dump.names)), min(most, len(dump.names))):
+        instruction = dump.instruction(name)
+        if dump.used and instruction:
+            start = int(dump.used_values.instruction_start[dump.quoting(name)[0]])
+            yield dump.used, start, start + len(b"%" + dump.names[name])
+            yield from ((dump.used, start + word.start, start + word.end) for word in instruction.operands[:most])
+
+
+def _rows(table: Table, most: int) -> list[tuple[int, int]]:
+    rows = random.Random(0).sample(range(len(table)), min(most, len(table)))
+    return [(int(table.start[row]), int(table.end[row])) for row in rows]
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_words_of_real_dumps(path: Path) -> None:
+    assert _check(analysis_of(path), 50) > 20
+
+
+@on_all_dumps(_check)
+def test_words_of_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert min(of_all_dumps.values()) > 10
+
+
+def test_a_use_is_two_words() -> None:
+    analysis = analysis_of(SEED)
+    (file,) = analysis.dump.members
+    start = file.document.data.index(b"  cublas-gemm.1, operand 1\n") + 2
+    hit = [mention_at(analysis.dump, file, start + column) for column in range(len("cublas-gemm.1, operand 1") + 1)]
+    words = [file.document.data[mention.start : mention.end].decode() for mention in hit if mention]
+    assert words == ["cublas-gemm.1"] * 14 + ["operand 1"] * 11
+
+
+def test_the_rest_of_a_row_means_its_value() -> None:
+    analysis = analysis_of(SEED)
+    (file,) = analysis.dump.members
+    for row in (
+        b" value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}",
+        b"    cublas-gemm.1: 4096 bytes",
+    ):
+        line = file.document.data.index(row)
+        mentions = {mention_at(analysis.dump, file, line + column) for column in range(len(row) + 1)} - {None}
+        assert len(mentions) == 1
+
+
+def test_damaged_dumps() -> None:
+    for _, text in damaged(SEED.read_bytes()):
+        analysis = analysis_of_text(text.decode())
+        for file in analysis.dump.members:
+            for offset in range(0, len(text) + 1, 7):
+                mention = mention_at(analysis.dump, file, offset)
+                assert mention is None or 0 <= mention.start < mention.end <= len(text)

@@ -1,0 +1,84 @@
+"""What mentions something, against what is mentioned there."""
+
+import random
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.places.mentions import Allocation, Instruction, Peak, Role, Step, Target, Value, mention_at
+from xla_lens.model.places.occurrences import occurrences
+
+_MOST = 300
+
+
+def _targets(analysis: Analysis, most: int) -> list[Target]:
+    """Some of all that a dump can mention."""
+    dump = analysis.dump
+    targets: list[Target] = [Value(row) for row in range(len(dump.values))]
+    targets += [Allocation(row) for row in range(len(dump.allocations))]
+    targets += [Step(step) for step in range(len(dump.schedule) + 1)]
+    targets += [Instruction(name) for name in range(len(dump.names))]
+    targets += [Peak(row) for row in range(len(dump.peaks))]
+    return targets if len(targets) <= most else random.Random(0).sample(targets, most)
+
+
+def _check(analysis: Analysis, most: int = 20) -> int:
+    """Each word is there once, is what a mention spans, and means the thing; and one file at a time gives the same."""
+    dump, count = analysis.dump, 0
+    for target in _targets(analysis, most):
+        found = list(islice(occurrences(dump, target), _MOST))
+        assert len({occurrence.word for occurrence in found}) == len(found)
+        for occurrence in found:
+            place, word = occurrence.place, occurrence.word
+            assert place.member is word.member
+            mention = mention_at(dump, word.member, word.start)
+            assert mention, (target, occurrence.role)
+            span = (mention.role, mention.start, mention.end)
+            assert span == (occurrence.role, word.start, word.end), (target, mention)
+            if not _is_named_otherwise(target, occurrence.role):
+                assert mention.target == target, (target, mention)
+        if len(found) < _MOST:
+            one_by_one = [occurrence for member in dump.members for occurrence in occurrences(dump, target, member)]
+            assert set(one_by_one) == set(found)
+            assert len(one_by_one) == len(found)
+        count += len(found)
+    return count
+
+
+def _is_named_otherwise(target: Target, role: Role) -> bool:
+    """An operand that reads an element names the whole tuple, an entry of the schedule what it defines at the top; the
+    header of the peak means the peak; and an instruction that holds no value may still pass one on.
+    """
+    match target:
+        case Value():
+            return role in (Role.INSTRUCTION_TEXT, Role.SCHEDULE)
+        case Allocation():
+            return role is Role.SLICE
+        case Step():
+            return role is Role.PEAK
+    return isinstance(target, Instruction)
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_real_dumps(path: Path) -> None:
+    assert _check(analysis_of(path), 100) > 20
+
+
+@on_all_dumps(_check)
+def test_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
+    assert sum(of_all_dumps.values()) > 10_000
+
+
+def test_damaged_dumps() -> None:
+    for number, text in damaged(SEED.read_bytes()):
+        analysis = analysis_of_text(text.decode())
+        for target in _targets(analysis, 200):
+            for occurrence in occurrences(analysis.dump, target):
+                place, word = occurrence.place, occurrence.word
+                is_inside = place.start <= word.start < word.end <= place.end
+                assert is_inside or isinstance(target, Step), number
+                assert word.end <= len(word.member.document.data), number

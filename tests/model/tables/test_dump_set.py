@@ -1,0 +1,137 @@
+"""Joining files: what belongs to what."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, member
+from xla_lens.model.analysis import analyse
+from xla_lens.model.tables.members import kind_of_content
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.file_names import MemberKind, module_name, split_name
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_all_is_joined(path: Path) -> None:
+    """On a whole set nothing stays without its counterpart."""
+    dump = analysis_of(path).dump
+    assert not np.any(dump.value_of_slice == NONE)
+    assert not np.any(dump.value_of_used_value == NONE)
+    assert not np.any(dump.value_of_live_range == NONE)
+    assert not np.any(dump.value_of_peak_buffer == NONE)
+    assert not np.any(dump.values.slice == NONE)
+    assert not np.any(dump.values.used_value == NONE)
+    # A position belongs to the value whose block lists it.
+    found = dump.values_at(dump.positions.name, dump.positions.index)
+    assert (found == dump.value_of_used_value[dump.positions.value]).all()
+    if len(dump.schedule):
+        assert [dump.schedule_row(step) for step in range(len(dump.schedule))] == list(range(len(dump.schedule)))
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_the_printed_peak_lists_what_is_live(path: Path) -> None:
+    """Each entry is found, once, with a range around the step, also where the list has no indices."""
+    dump = analysis_of(path).dump
+    if len(dump.peaks):
+        step = int(dump.peaks.step[0])
+        listed = dump.value_of_peak_buffer
+        assert len(set(listed.tolist())) == len(listed)
+        assert (dump.values.start_step[listed] <= step).all()
+        assert (step <= dump.values.end_step[listed]).all()
+
+
+def test_names_resolve() -> None:
+    dump = analysis_of(TPU).dump
+    done = dump.name_number(b"copy-done.1")
+    assert dump.value_label(dump.value_at(done, NONE)) == "copy-start.1{0}"
+    start = dump.name_number(b"copy-start.1")
+    assert dump.value_label(dump.value_at(start, dump.index_number(b"{2}"))) == "copy-start.1{2}"
+    assert dump.value_label(dump.value_at(start, NONE)) == "copy-start.1{}"
+    assert dump.value_at(start, 12345) == NONE
+    assert dump.value_at(dump.name_number(b"nothing"), NONE) == NONE
+    assert dump.value_label(dump.value_of_id(13)) == "x.1"
+    assert dump.value_of_id(99) == NONE
+    assert dump.instruction_at(3) == "copy-start"
+    assert dump.instruction_at(9) is None
+
+
+def test_one_file_and_three_files_of_the_same_text_are_the_same() -> None:
+    parts = {
+        kind: next(SPLIT.parent.glob(f"module_0000*-{suffix}.txt")).read_bytes()
+        for kind, suffix in (
+            (MemberKind.BUFFER_ASSIGNMENT, "buffer-assignment"),
+            (MemberKind.VALUES, "buffer-assignment-values"),
+            (MemberKind.LIVE_RANGE, "live-range"),
+        )
+    }
+    split = analyse(member(text, kind) for kind, text in parts.items())
+    one = analyse([member(b"\n".join(parts.values()))])
+    for table in ("slices", "used_values", "positions", "uses", "schedule", "live_ranges", "peak_buffers"):
+        assert len(getattr(one.dump, table)) == len(getattr(split.dump, table))
+    assert [one.dump.value_label(row) for row in range(len(one.dump.values))] == [
+        split.dump.value_label(row) for row in range(len(split.dump.values))
+    ]
+    assert [space.peak_live_bytes for space in one.memory.spaces] == [
+        space.peak_live_bytes for space in split.memory.spaces
+    ]
+
+
+def test_a_cut_file_still_tells_what_is_there() -> None:
+    text = SEED.read_text()
+    cut = analysis_of_text(text[: text.index("HloLiveRange")])
+    assert cut.dump.missing == (MemberKind.LIVE_RANGE,)
+    assert [space.reserved_bytes for space in cut.memory.spaces] == [593928]
+    assert cut.memory.spaces[0].peak_step is None
+
+
+@pytest.mark.parametrize("start", range(0, 3158, 97))
+def test_any_part_of_a_dump_can_be_analysed(start: int) -> None:
+    text = SEED.read_text()
+    for part in (text[start:], text[:start], text[start : start + 500]):
+        analysis_of_text(part)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "kind"),
+    [
+        ("module_0001.f.cpu_x-buffer-assignment.txt", "module_0001.f.cpu_x", "buffer-assignment"),
+        ("m-buffer-assignment-values.txt", "m", "values"),
+        ("m-live-range.txt", "m", "live-range"),
+        ("m-memory-usage-report.txt", "m", "memory-usage-report"),
+        ("m.txt", "m", None),
+        ("000_65ac.txt", "000_65ac", None),
+        ("notes", "notes", None),
+        ("-live-range.txt", "-live-range", None),
+    ],
+)
+def test_names_of_files(name: str, stem: str, kind: str | None) -> None:
+    assert split_name(name) == (stem, kind)
+
+
+@pytest.mark.parametrize("path", sorted(DUMPS.rglob("*.txt")), ids=lambda path: path.name[:60])
+def test_files_are_known_by_their_content(path: Path) -> None:
+    _, kind = split_name(path.name)
+    expected = kind or (MemberKind.BUFFER_ASSIGNMENT if path.parent.name == "seeds" else MemberKind.HLO)
+    assert kind_of_content(path.read_bytes()) == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"hello\n", b"\x00\xff", b"# Title\n\nBufferAssignment"])
+def test_other_files_are_not(content: bytes) -> None:
+    assert kind_of_content(content) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt", "jit_f"),
+        ("a/b/1795.module_0012.a_inference_f_14__.15.cpu_after_optimizations.txt", "a_inference_f_14__.15"),
+        ("module_0000.jit_f.cl_1003875606.after_optimizations-live-range.txt", "jit_f"),
+        ("module_0001.jit_f.sm_9.0a_gpu_after_optimizations.txt", "jit_f"),
+        ("module_0001.jit_f.gfx90a_gpu_after_optimizations.txt", "jit_f"),
+        ("1795.module_0000.after_optimizations-buffer-assignment.txt", None),
+        ("000_65ac1592097277d9.txt", None),
+    ],
+)
+def test_names_of_modules(name: str, module: str | None) -> None:
+    assert module_name(name) == module

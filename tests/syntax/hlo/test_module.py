@@ -1,0 +1,121 @@
+"""The columns of HLO modules, held against the grammar."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tree_sitter import Node, Parser, Query, QueryCursor
+
+from fuzzing.texts import damaged
+from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
+from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.module import HloColumns, read_module
+from xla_lens.syntax.tree import HLO, Cancelled
+from xla_lens.text.document import Document
+
+_NODES = Query(HLO, "[(instruction) (computation) (file_name) (function_name) (file_location) (stack_frame)] @node")
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*after_optimizations.txt"))
+
+
+def _by_the_grammar(text: bytes) -> dict[str, list[tuple[object, ...]]]:
+    """What the grammar finds: by the type of the node its bytes and what is told of it."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for node in QueryCursor(_NODES).captures(Parser(HLO).parse(text).root_node).get("node", []):
+        found.setdefault(node.type, []).append((node.start_byte, *_told(node, text)))
+    return {kind: sorted(rows) for kind, rows in found.items()}
+
+
+def _told(node: Node, text: bytes) -> tuple[object, ...]:
+    match node.type:
+        case "instruction":
+            return node.end_byte, _name(node, text), any(child.type == "root" for child in node.children)
+        case "computation":
+            return _name(node, text), any(child.type == "entry" for child in node.children)
+        case "file_name" | "function_name":
+            return _number(node, "id", text), _text(node.child_by_field_name("name"), text)
+        case "file_location":
+            fields = ("id", "file_name_id", "function_name_id", "line", "column")
+            return tuple(_number(node, field, text) for field in fields)
+    return tuple(_number(node, field, text) for field in ("id", "file_location_id", "parent_frame_id"))
+
+
+def _text(node: Node | None, text: bytes) -> bytes:
+    return text[node.start_byte : node.end_byte] if node else b""
+
+
+def _name(node: Node, text: bytes) -> bytes:
+    return _text(node.child_by_field_name("name"), text).removeprefix(b"%")
+
+
+def _number(node: Node, field: str, text: bytes) -> int:
+    return int(_text(node.child_by_field_name(field), text) or NONE)
+
+
+def _by_the_lines(columns: HloColumns, text: bytes) -> dict[str, list[tuple[object, ...]]]:
+    made, called = columns.instructions, columns.computations
+    names = (text[start:end] for start, end in zip(made.name_start, made.name_end, strict=True))
+    instructions = zip(made.start.tolist(), made.end.tolist(), names, made.is_root.astype(bool).tolist(), strict=True)
+    names = (text[start:end] for start, end in zip(called.name_start, called.name_end, strict=True))
+    computations = zip(called.start.tolist(), names, called.is_entry.astype(bool).tolist(), strict=True)
+    found: dict[str, list[tuple[object, ...]]] = {"instruction": [*instructions], "computation": [*computations]}
+    for kind, strings in (("file_name", columns.file_names), ("function_name", columns.function_names)):
+        spans = zip(strings.start.tolist(), strings.end.tolist(), strings.id.tolist(), strict=True)
+        # The row begins with the id, and the string stands behind it.
+        found[kind] = [(text.rindex(b"\n", 0, start) + 1, number, text[start:end]) for start, end, number in spans]
+    places, frames = columns.file_locations, columns.stack_frames
+    rows = (places.start, places.id, places.file_name_id, places.function_name_id, places.line, places.column)
+    found["file_location"] = list(zip(*(column.tolist() for column in rows), strict=True))
+    rows = (frames.start, frames.id, frames.file_location_id, frames.parent_frame_id)
+    found["stack_frame"] = list(zip(*(column.tolist() for column in rows), strict=True))
+    return {kind: sorted(rows) for kind, rows in found.items() if rows}
+
+
+def _check(text: bytes) -> None:
+    assert _by_the_lines(read_module(Document(text), never), text) == _by_the_grammar(text)
+
+
+@pytest.mark.parametrize("path", _modules(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+def test_the_lines_are_what_the_grammar_finds(path: Path) -> None:
+    text = path.read_bytes()
+    _check(text)
+    _check(text.replace(b"\n", b"\r\n"))
+
+
+@needs_shared_dumps
+def test_the_lines_of_all_modules_are_what_the_grammar_finds() -> None:
+    paths = _modules(SHARED_DUMPS)
+    assert len(paths) > 250
+    for path in paths:
+        _check(path.read_bytes())
+
+
+def test_each_instruction_is_of_its_computation() -> None:
+    for path in _modules(DUMPS):
+        columns = read_module(Document(path.read_bytes()), never)
+        computations, instructions = columns.computations, columns.instructions
+        assert computations.instruction_count.sum() == len(instructions)
+        of = instructions.computation
+        assert ((computations.start[of] < instructions.start) & (instructions.end <= computations.end[of])).all()
+        for row, (first, count) in enumerate(
+            zip(computations.first_instruction, computations.instruction_count, strict=True)
+        ):
+            assert set(of[first : first + count].tolist()) <= {row}
+
+
+def test_any_text_gives_columns() -> None:
+    chance = random.Random(0)
+    for path in _modules(DUMPS):
+        text = path.read_bytes()
+        for _ in range(20):
+            broken = damaged(chance, text, text)
+            columns = read_module(Document(broken), never)
+            for table in (columns.instructions, columns.computations):
+                assert ((table.start >= 0) & (table.start <= table.end) & (table.end <= len(broken))).all()
+
+
+def test_a_load_that_is_not_wanted_ends() -> None:
+    with pytest.raises(Cancelled):
+        read_module(Document(b"HloModule f\n"), lambda: True)
