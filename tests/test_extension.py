@@ -31,8 +31,8 @@ def test_settings_are_those_of_the_server_with_its_defaults() -> None:
     names = {name.removeprefix(f"{SECTION}.") for name in SETTINGS.keys() - OF_THE_CLIENT}
     _, complaints = read_settings({name: object() for name in names})
     assert {complaint.split()[0] for complaint in complaints} == SETTINGS.keys() - OF_THE_CLIENT
-    readme = set(re.findall(r"`(?:xla-lens\.)?(\w+\.\w+)`", (ROOT / "README.md").read_text()))
-    assert names <= readme
+    documented = set(re.findall(r"`(?:xla-lens\.)?(\w+\.\w+)`", (ROOT / "docs" / "editors.md").read_text()))
+    assert names <= documented
     defaults, wrong = read_settings({name: SETTINGS[f"{SECTION}.{name}"]["default"] for name in names})
     assert (defaults, wrong) == (Settings(), [])
 

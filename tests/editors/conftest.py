@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from editors.driving import Dump, Home, readme_block
+from editors.driving import Dump, Home, setup_block
 from editors.emacs import Emacs
 from editors.neovim import Neovim
 from samples import ROOT, SEED, SPLIT
@@ -23,16 +23,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 
 @pytest.fixture(scope="session")
 def grammars(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What Neovim has after the grammars have been put where README.md tells to."""
+    """Neovim after the grammars were installed as in docs/editors.md."""
     home = Home(tmp_path_factory.mktemp("home"))
-    home.paste(readme_block("Neovim", "sh"), ROOT)
+    home.paste(setup_block("Neovim", "sh"), ROOT)
     home.close()
     return home.folder / ".local" / "share" / "nvim"
 
 
 @pytest.fixture
 def neovim(home: Home, tmp_path: Path, grammars: Path) -> Iterator[Neovim]:
-    """Neovim as README.md tells to set it up."""
+    """Neovim set up as in docs/editors.md."""
     (home.folder / ".local" / "share" / "nvim").symlink_to(grammars)
     with Neovim.running(home, tmp_path) as neovim:
         yield neovim
@@ -40,7 +40,7 @@ def neovim(home: Home, tmp_path: Path, grammars: Path) -> Iterator[Neovim]:
 
 @pytest.fixture
 def emacs(home: Home, tmp_path: Path) -> Iterator[Emacs]:
-    """Emacs as README.md tells to set it up."""
+    """Emacs set up as in docs/editors.md."""
     with Emacs.running(home, tmp_path) as emacs:
         yield emacs
 

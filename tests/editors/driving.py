@@ -1,4 +1,4 @@
-"""How tests drive a real editor: in a terminal of its own, set up as README.md tells, with the server of this checkout.
+"""Drive a real editor in a terminal of its own, set up as in docs/editors.md, with the server of this checkout.
 
 The editor finds a command `xla-lens` on its PATH. It starts the server, and records what both say to each other.
 """
@@ -43,17 +43,17 @@ def wait_for(ask: Callable[[], _T], is_right: Callable[[_T], object] = bool, sec
     return answer
 
 
-def readme_blocks(editor: str) -> list[tuple[str, str]]:
-    """What README.md tells to paste for an editor: the language and the text of each block."""
-    text = (ROOT / "README.md").read_text()
-    section = re.search(rf"^#### {re.escape(editor)}\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
-    assert section, f"README.md has no section on {editor}"
+def setup_blocks(editor: str) -> list[tuple[str, str]]:
+    """Return the language and the text of each code block in the editor's set-up in docs/editors.md."""
+    text = (ROOT / "docs" / "editors.md").read_text()
+    section = re.search(rf"^### {re.escape(editor)}\n(.*?)^##", text, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/editors.md has no section on {editor}"
     return re.findall(r"^```(\w+)\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL)
 
 
-def readme_block(editor: str, language: str) -> str:
-    """The one block in a language that README.md has for an editor."""
-    (block,) = (text for found, text in readme_blocks(editor) if found == language)
+def setup_block(editor: str, language: str) -> str:
+    """Return the only code block in `language` in the editor's set-up in docs/editors.md."""
+    (block,) = (text for found, text in setup_blocks(editor) if found == language)
     return block
 
 

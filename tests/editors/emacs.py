@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from editors.driving import SECONDS, Home, Terminal, readme_block, wait_for
+from editors.driving import SECONDS, Home, Terminal, setup_block, wait_for
 
 
 class Emacs:
@@ -23,12 +23,12 @@ class Emacs:
     @classmethod
     @contextlib.contextmanager
     def running(cls, home: Home, folder: Path) -> "Iterator[Emacs]":
-        """An Emacs with the configuration of README.md."""
+        """An Emacs with the configuration in docs/editors.md."""
         program = os.environ.get("EMACS", "emacs")
         assert shutil.which(program), f"there is no {program}: make test-editors installs it"
         # It would compile its libraries anew in each new home.
         home.write(".emacs.d/early-init.el", "(setq native-comp-deferred-compilation nil)")
-        home.write(".emacs.d/init.el", readme_block("Emacs", "elisp"))
+        home.write(".emacs.d/init.el", setup_block("Emacs", "elisp"))
         home.write("server.el", f'(setq server-socket-dir "{home.folder}/run" server-name "emacs") (server-start)')
         with Terminal.running([program, "-nw", "-l", home.folder / "server.el"], home, folder) as terminal:
             emacs = cls(home, terminal)

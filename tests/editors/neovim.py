@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from editors.driving import SECONDS, Home, Terminal, readme_block, wait_for
+from editors.driving import SECONDS, Home, Terminal, setup_block, wait_for
 from samples import ROOT
 
 
@@ -33,8 +33,8 @@ class Neovim:
     @classmethod
     @contextlib.contextmanager
     def running(cls, home: Home, folder: Path) -> "Iterator[Neovim]":
-        """A Neovim with the configuration of README.md, to be left as a person leaves it."""
-        home.write(".config/nvim/plugin/xla-lens.lua", readme_block("Neovim", "lua"))
+        """A Neovim with the configuration in docs/editors.md, to be left as a person leaves it."""
+        home.write(".config/nvim/plugin/xla-lens.lua", setup_block("Neovim", "lua"))
         # By default it may be where the tests run.
         home.environment["NVIM_LOG_FILE"] = os.devnull
         neovim = cls(home)

@@ -1,4 +1,4 @@
-"""Emacs with eglot, as README.md tells to set it up, over dumps in three files and in one."""
+"""Emacs with eglot, set up as in docs/editors.md, over dumps in three files and in one."""
 
 import re
 from typing import Any

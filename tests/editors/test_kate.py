@@ -1,4 +1,4 @@
-"""Kate, as README.md tells to set it up. There is no way to type in it; what it says to the server is looked at."""
+"""Kate, set up as in docs/editors.md. There is no way to type in it; what it says to the server is looked at."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from editors.driving import SECONDS, Dump, Home, readme_block
+from editors.driving import SECONDS, Dump, Home, setup_block
 
 
 @pytest.fixture
@@ -17,8 +17,8 @@ def kate(home: Home) -> Iterator[Any]:
     """A function that opens a file in Kate."""
     program = os.environ.get("KATE", "kate")
     assert shutil.which(program), f"there is no {program}: make test-editors installs it"
-    home.write(".local/share/org.kde.syntax-highlighting/syntax/xla-dump.xml", readme_block("Kate", "xml"))
-    home.write(".config/kate/lspclient/settings.json", readme_block("Kate", "json"))
+    home.write(".local/share/org.kde.syntax-highlighting/syntax/xla-dump.xml", setup_block("Kate", "xml"))
+    home.write(".config/kate/lspclient/settings.json", setup_block("Kate", "json"))
     # What a person answers when Kate asks whether it may start the server.
     allowed = home.folder / "bin" / "xla-lens"
     home.write(".config/katerc", f"[lspclient]\nAllowedServerCommandLines={allowed} server\n")

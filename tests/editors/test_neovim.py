@@ -1,4 +1,4 @@
-"""Neovim, as README.md tells to set it up, over dumps in three files and in one."""
+"""Neovim, set up as in docs/editors.md, over dumps in three files and in one."""
 
 from editors.driving import Dump, wait_for
 from editors.neovim import Neovim

@@ -1,4 +1,4 @@
-"""What README.md tells to paste into editors that cannot be run here: it is well formed, and matches the same files."""
+"""Check the set-ups in docs/editors.md for editors that cannot run here."""
 
 import fnmatch
 import json
@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from editors.driving import Home, readme_block
+from editors.driving import Home, setup_block
 from samples import DUMPS, dump_files
 
 _KEYS = ["buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"]
@@ -21,7 +21,7 @@ def test_the_patterns_match_the_names_of_dumps() -> None:
 
 
 def test_helix() -> None:
-    languages = tomllib.loads(readme_block("Helix", "toml"))
+    languages = tomllib.loads(setup_block("Helix", "toml"))
     assert languages["language-server"] == {"xla-lens": {"command": "xla-lens", "args": ["server"]}}
     assert languages["language"] == [
         {
@@ -35,7 +35,7 @@ def test_helix() -> None:
 
 
 def test_zed(home: Home, tmp_path: Path) -> None:
-    home.paste(readme_block("Zed", "sh"), tmp_path)
+    home.paste(setup_block("Zed", "sh"), tmp_path)
     folder = home.folder / "xla-lens-zed"
     manifest = tomllib.loads((folder / "extension.toml").read_text())
     assert {"id", "name", "version", "schema_version"} <= manifest.keys()
@@ -48,12 +48,12 @@ def test_zed(home: Home, tmp_path: Path) -> None:
     source = (folder / "src" / "lib.rs").read_text()
     (name,) = re.findall(r"^struct (\w+);", source, re.MULTILINE)
     assert f"zed::register_extension!({name});" in source
-    settings = json.loads(readme_block("Zed", "json"))
+    settings = json.loads(setup_block("Zed", "json"))
     assert settings["file_types"] == {language["name"]: _PATTERNS + _MODULES}
     assert settings["languages"].keys() == {language["name"]}
 
 
 def test_kate() -> None:
-    extensions = re.search(r'extensions="([^"]*)"', readme_block("Kate", "xml"))
+    extensions = re.search(r'extensions="([^"]*)"', setup_block("Kate", "xml"))
     assert extensions
     assert extensions.group(1).split(";") == _PATTERNS + _MODULES
