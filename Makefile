@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
+# One worker for each core. Tests of one group share a worker and what it has loaded.
+PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
 # For peers that are too big to be installed for every test.
 PEERS := .venv-crosscheck
 EDITORS := .venv-editors
@@ -12,18 +14,36 @@ VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
 # VS Code as a server, and the Node that it runs on.
 VSCODE := .vscode-test
 
-.PHONY: demo test test-editors screenshots vscode benchmark crosscheck clean
+.PHONY: demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
 
+# The independent checks run side by side. Where make can, it prints the output of each in one piece.
+TOGETHER := $(MAKE) --no-print-directory --jobs $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+
 test: $(VENV)/installed $(EXTENSION)/node_modules/installed
+	@$(TOGETHER) lint types extension quick
+
+# All tests, with those of `make test`.
+test-all: $(VENV)/installed $(EXTENSION)/node_modules/installed
+	@$(TOGETHER) lint types extension
+	$(PYTEST)
+
+lint: $(VENV)/installed
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
+
+types: $(VENV)/installed
 	$(RUN) mypy
+
+extension: $(EXTENSION)/node_modules/installed
 	npm --prefix $(EXTENSION) run check
 	npm --prefix $(EXTENSION) test
-	$(RUN) pytest
+
+# The plus sign makes make pass the progress of the tests on as it comes.
+quick: $(VENV)/installed
+	+$(PYTEST) -m 'not slow'
 
 test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh

@@ -1,13 +1,28 @@
-"""What tests share: one pass over the full collection of dumps."""
+"""Rules for all tests: which ones are slow, which ones share a worker, and one pass over the whole collection."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from samples import all_analyses
+from samples import SHARED_DUMPS, all_analyses
 
 _Check = Callable[[Any], Any]
+
+_NO_COLLECTION = pytest.mark.skipif(
+    not (SHARED_DUMPS / "FACTS.jsonl").is_file(),
+    reason=f"needs the whole collection of dumps: set XLA_LENS_DUMPS to its folder (looked in {SHARED_DUMPS})",
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests of the whole collection as slow, and keep them on one worker, which loads each dump set once."""
+    for item in items:
+        if item.get_closest_marker("collection"):
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(_NO_COLLECTION)
+            item.add_marker(pytest.mark.xdist_group("collection"))
 
 
 class AllDumps:
