@@ -22,7 +22,7 @@ from tree_sitter import Parser
 
 from bare_client import Client
 from request_times import request_times
-from samples import SHARED_DUMPS, big_dumps, member, never
+from samples import SHARED_DUMPS, big_dumps, dump_file, never
 from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set, load_files, load_module
 from xla_lens.lsp.events import Events
@@ -33,7 +33,7 @@ from xla_lens.model.checks import check, is_exempt
 from xla_lens.model.memory.over_time import measure
 from xla_lens.model.tables.joining import join
 from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 from xla_lens.text.document import Document
 
@@ -112,7 +112,7 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
-_THREE_FILES = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+_THREE_FILES = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
 
 
 async def _ping(client: Client) -> list[float]:
@@ -153,18 +153,18 @@ def _wait(pings: list[float]) -> float:
 def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
     """The checks of the biggest set and of one arena, over the bare parse of the same text."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
-    members = [file.member for file in load_files(find_set(assignment), {}, {}, never).values()]
-    bare = sum(_timed(lambda text=file.document.data: Parser(XLA_DUMP).parse(text)) for file in members)  # type: ignore[misc]
-    dump = join(members)
+    files = [file.dump_file for file in load_files(find_set(assignment), {}, {}, never).values()]
+    bare = sum(_timed(lambda text=file.document.data: Parser(XLA_DUMP).parse(text)) for file in files)  # type: ignore[misc]
+    dump = join(files)
     dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
     yield "all checks of the 70B set, over its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
-    analysis, module = analyse(members), load_module(find_set(assignment), {}, None, never)
+    analysis, module = analyse(files), load_module(find_set(assignment), {}, None, never)
     drawn = _timed(lambda: json.dumps(memory_map_data(memory_map(analysis, module.module if module else None))))
     yield "its memory map as JSON, over its bare parse", f"{drawn / bare:.2f}", ""
     text = _arena(40_000).encode()
     bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))
-    arena = join([member(text)])
+    arena = join([dump_file(text)])
     arena.prepare()
     sweep = min(_timed(lambda: measure(arena, lambda _: False)) for _ in range(3))
     yield "overlaps of 40,000 values in one arena, over its bare parse", f"{sweep / bare:.2f}", "1"
@@ -174,7 +174,7 @@ def _module(dumps: Path) -> Iterator[tuple[str, str, str]]:
     """The HLO module of the biggest set, which is loaded after the first answer, over its bare parse."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     files = find_set(assignment)
-    text = files.paths[MemberKind.HLO].read_bytes()
+    text = files.paths[FileKind.HLO].read_bytes()
     bare = min(_timed(lambda: Parser(HLO).parse(text)) for _ in range(3))
     seconds = min(_timed(lambda: load_module(files, {}, None, never)) for _ in range(3))
     yield "the HLO module of the 70B set, over its bare parse", f"{seconds / bare:.2f}", "2.5"
@@ -218,7 +218,7 @@ def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _load(path: Path) -> None:
-    analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
+    analyse(file.dump_file for file in load_files(find_set(path), {}, {}, never).values())
 
 
 def _doubled(text: str) -> str:

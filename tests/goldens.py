@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from samples import DUMPS, lines_with_marks, member
+from samples import DUMPS, dump_file, lines_with_marks
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.findings import Code
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.messages import message, related_message
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 REDUCE: Final = DUMPS / "seeds" / "000_65ac1592097277d9.txt"
 """One file from 2022, with the values of a reduction's computation."""
@@ -66,21 +66,21 @@ def _place(place: Any) -> list[str]:
     return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
 
 
-def members_of(path: Path) -> dict[MemberKind, Member]:
+def files_of(path: Path) -> dict[FileKind, DumpFile]:
     """The files of a dump set, parsed."""
     paths = find_set(path).paths
-    return {kind: member(path.read_bytes(), kind) for kind, path in paths.items() if kind is not MemberKind.HLO}
+    return {kind: dump_file(path.read_bytes(), kind) for kind, path in paths.items() if kind is not FileKind.HLO}
 
 
 def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
     """A dump set with parts of its text replaced, each of which stands once in it."""
-    files = {kind: file.document.data for kind, file in members_of(path).items()}
+    files = {kind: file.document.data for kind, file in files_of(path).items()}
     for before, after in edits:
         counts = {kind: text.count(before.encode()) for kind, text in files.items()}
         assert sum(counts.values()) == 1, (before, counts)
         kind = max(counts, key=lambda kind: counts[kind])
         files[kind] = files[kind].replace(before.encode(), after.encode())
-    return analyse(member(text, kind) for kind, text in files.items())
+    return analyse(dump_file(text, kind) for kind, text in files.items())
 
 
 def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from mutations import EDITS, Mutation
 from mutations.edits import ANY
-from samples import DUMPS, member
+from samples import DUMPS, dump_file
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
 from xla_lens.model.checks.findings import Finding, Severity
 from xla_lens.model.places.places import Place
-from xla_lens.model.tables.members import Member
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.file_names import FileKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)
 OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
@@ -58,25 +58,25 @@ class Dump:
 
     name: str
     files: Mapping[str, bytes]
-    members: Mapping[str, Member]
+    parsed: Mapping[str, DumpFile]
     known: Counter[tuple[str, str, bytes]]
 
     def findings(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         """The findings after an edit; only the files that it changed are parsed again."""
         return analyse(
-            self.members[kind] if data is self.files[kind] or data == self.files[kind] else _parsed(kind, data)
+            self.parsed[kind] if data is self.files[kind] or data == self.files[kind] else _parsed(kind, data)
             for kind, data in files.items()
         ).findings
 
 
-def _parsed(kind: str, data: bytes) -> Member:
-    return member(data, MemberKind(kind))
+def _parsed(kind: str, data: bytes) -> DumpFile:
+    return dump_file(data, FileKind(kind))
 
 
 def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
     """The files of all dump sets in some folders."""
     return [
-        {str(kind): path for kind, path in found.paths.items() if kind is not MemberKind.HLO}
+        {str(kind): path for kind, path in found.paths.items() if kind is not FileKind.HLO}
         for folder in paths
         for found in find_sets(folder)
     ]
@@ -85,21 +85,21 @@ def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
 def load(paths: Mapping[str, Path]) -> Dump:
     """A dump set from the disk."""
     files = {kind: path.read_bytes() for kind, path in paths.items()}
-    members = {kind: _parsed(kind, data) for kind, data in files.items()}
-    known = Counter(_identity(finding) for finding in analyse(members.values()).findings)
+    parsed = {kind: _parsed(kind, data) for kind, data in files.items()}
+    known = Counter(_identity(finding) for finding in analyse(parsed.values()).findings)
     path = next(iter(paths.values()))
-    return Dump(f"{path.parent.parent.name}/{path.parent.name}/{path.name}", files, members, known)
+    return Dump(f"{path.parent.parent.name}/{path.parent.name}/{path.name}", files, parsed, known)
 
 
 def _identity(finding: Finding) -> tuple[str, str, bytes]:
     """A finding by its code and its line, to tell it from those that an edit makes."""
-    document = finding.place.member.document
+    document = finding.place.file.document
     start, end = document.line_span(document.row(finding.place.start))
-    return finding.code, finding.place.member.kind, document.data[start:end]
+    return finding.code, finding.place.file.kind, document.data[start:end]
 
 
 def _row(place: Place) -> tuple[str, int]:
-    return str(place.member.kind), place.member.document.row(place.start)
+    return str(place.file.kind), place.file.document.row(place.start)
 
 
 def run(dump: Dump, edit: str, seed: int) -> Result | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from bare_client import Client
 from xla_lens.files import find_set
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
 """Requests of each kind, at random places or about any of the documents."""
@@ -20,7 +20,7 @@ _REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
 _EDITS = 20
 _STARTS = 10
 _LINES = 200
-_SET = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+_SET = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
 _CAPABILITIES = {"textDocument": {"documentSymbol": {"hierarchicalDocumentSymbolSupport": True}}}
 _QUERIES = ("fusion", "dot.1", ">1GiB", "peak:", "temp: copy", "all-gather", "", "param: >100MiB")
 
@@ -44,7 +44,7 @@ async def request_times(dumps: Path) -> list[tuple[str, ...]]:
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     of_set = [path for kind, path in find_set(assignment).paths.items() if kind in _SET]
     single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
-    columns = [await _all(of_set), await _all([single]), await _all([find_set(assignment).paths[MemberKind.HLO]])]
+    columns = [await _all(of_set), await _all([single]), await _all([find_set(assignment).paths[FileKind.HLO]])]
     rows = [(name, *(_told(column[name]) for column in columns), bar) for name, bar in _BARS.items()]
     rows.append(("start to the answer to `initialize`", _told(await _starts()), "", "", "400"))
     return rows

@@ -16,9 +16,9 @@ from xla_lens.files import find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
@@ -66,7 +66,7 @@ def facts(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "FACTS.jsonl").read_text().splitlines()]
 
 
-def dump_files(folder: Path) -> list[Path]:
+def dump_paths(folder: Path) -> list[Path]:
     """All files of dumps in a folder, HLO modules left out."""
     return sorted(path for path in folder.rglob("*.txt") if not path.name.endswith("_optimizations.txt"))
 
@@ -88,7 +88,7 @@ def big_dumps(folder: Path) -> Path:
 @cache
 def analysis_of(path: Path) -> Analysis:
     """The analysis of the dump set of a file."""
-    return analyse(file.member for file in load_files(find_set(path), {}, {}, never).values())
+    return analyse(file.dump_file for file in load_files(find_set(path), {}, {}, never).values())
 
 
 @cache
@@ -106,7 +106,7 @@ def modules() -> list[Path]:
 
 def module_of_text(text: bytes) -> HloModule:
     """The HLO module of a text."""
-    file = Member(MemberKind.HLO, str(Path("test.txt").absolute()), Document(text), FileColumns.of((), (), {}))
+    file = DumpFile(FileKind.HLO, str(Path("test.txt").absolute()), Document(text), FileColumns.of((), (), {}))
     return HloModule(file, read_module(file.document, never))
 
 
@@ -148,15 +148,17 @@ def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
     return mark_test
 
 
-def member(text: bytes, kind: MemberKind = MemberKind.BUFFER_ASSIGNMENT) -> Member:
+def dump_file(text: bytes, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> DumpFile:
     """A file with a text."""
     document = Document(text)
-    return Member(kind, str(Path("test.txt").absolute()), document, read_columns(parse_file(text, never), text, never))
+    return DumpFile(
+        kind, str(Path("test.txt").absolute()), document, read_columns(parse_file(text, never), text, never)
+    )
 
 
 def analysis_of_text(text: str) -> Analysis:
     """The analysis of a dump in one file."""
-    return analyse([member(text.encode())])
+    return analyse([dump_file(text.encode())])
 
 
 def slots_text(slots: list[tuple[int, int, int, int, int]]) -> str:
@@ -182,11 +184,11 @@ def slow_text(count: int) -> str:
     return f"{head}Used values:\n{copies}"
 
 
-def mark(analysis: Analysis, marked: str) -> tuple[Member, Mention | None]:
+def mark(analysis: Analysis, marked: str) -> tuple[DumpFile, Mention | None]:
     """What is mentioned at a mark: a line that stands once in the dump, and a line with a `^` below the place."""
     line, mark_line = (part for part in marked.strip("\n").split("\n"))
     column = mark_line.index("^")
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         text = b"\n" + file.document.data + b"\n"
         found = text.count(b"\n" + line.encode() + b"\n")
         if found:
@@ -202,7 +204,7 @@ def lines_with_marks(analysis: Analysis, places: list[Any]) -> str:
 
 
 def _lines_with_mark(place: Any) -> str:
-    document = place.member.document
+    document = place.file.document
     start, end = document.line_span(document.row(place.start))
     line = document.data[start:end].decode()
     before = document.data[start : place.start].decode()
@@ -222,7 +224,7 @@ def odd_texts() -> Iterator[bytes]:
     yield from (b"", b"\n", b"\r\n\n", b"?", b"<1 a @0>", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n")
     chance = random.Random(0)
     for path in (SEED, SPLIT, TPU, GLUED, PALLAS, PEAK_NAMES):
-        text = b"".join(file.document.data for file in analysis_of(path).dump.members)
+        text = b"".join(file.document.data for file in analysis_of(path).dump.files)
         broken = [text for _, text in damaged(text)]
         yield from (text.replace(b"\n", end) for end in (b"\n", b"\r\n", b"\r"))
         yield from broken[:: max(1, len(broken) // 12)]

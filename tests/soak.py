@@ -20,7 +20,7 @@ from lsp.wire import RICH, Editor, Process, Refused
 from samples import DUMPS
 from xla_lens.files import find_sets
 from xla_lens.lsp.methods import METHODS
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _OPEN = 3
 """Sets that are open at the same time."""
@@ -31,7 +31,7 @@ _EVERY = 50
 def dump_sets(folder: Path, longest: int) -> list[Mapping[str, Path]]:
     """The files of the dump sets in a folder that have not more bytes altogether, by their addresses."""
     sets = [
-        {path.as_uri(): path for kind, path in found.paths.items() if kind is not MemberKind.HLO}
+        {path.as_uri(): path for kind, path in found.paths.items() if kind is not FileKind.HLO}
         for found in find_sets(folder)
     ]
     return [files for files in sets if sum(path.stat().st_size for path in files.values()) <= longest]

@@ -12,8 +12,8 @@ import xla_lens
 from samples import DUMPS, ROOT
 from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES, Command
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
-from xla_lens.model.tables.members import kind_of_content
-from xla_lens.syntax.file_names import MemberKind, split_name
+from xla_lens.model.tables.dump_files import kind_of_content
+from xla_lens.syntax.file_names import FileKind, split_name
 
 EXTENSION = ROOT / "vscode-extension"
 MANIFEST: dict[str, Any] = json.loads((EXTENSION / "package.json").read_text())
@@ -81,7 +81,7 @@ def test_languages_are_told_by_the_names_of_files() -> None:
     told = 0
     for path in DUMPS.rglob("*.txt"):
         if split_name(path.name)[1] or "optimizations" in path.name:
-            is_module = kind_of_content(path.read_bytes()[:4096]) is MemberKind.HLO
+            is_module = kind_of_content(path.read_bytes()[:4096]) is FileKind.HLO
             assert _languages(path.name) == ["hlo" if is_module else "xla-dump"], path
             told += 1
     assert told > 50

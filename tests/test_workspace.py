@@ -12,7 +12,7 @@ from samples import DUMPS, SEED, SPLIT, TPU, facts, never
 from xla_lens import files, workspace
 from xla_lens.files import SetFiles, find_sets, walk_sets
 from xla_lens.model.checks.findings import Finding
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
@@ -92,7 +92,7 @@ def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: 
     read: list[Path] = []
     monkeypatch.setattr(files, "_head", lambda path, opened, head=files._head: read.append(path) or head(path, opened))
     (found,) = walk_sets([inside], never)
-    assert list(found.paths) == [MemberKind.BUFFER_ASSIGNMENT]
+    assert list(found.paths) == [FileKind.BUFFER_ASSIGNMENT]
     assert {path.resolve().parent for path in read} == {inside}
     # What is outside of one folder may be in another.
     assert len(list(walk_sets([inside, outside], never))) == 5
@@ -175,7 +175,7 @@ def test_no_more_than_one_set_is_in_memory(tmp_path: Path) -> None:
     documents: list[weakref.ref[Document]] = []
 
     def tell(finding: Finding) -> str:
-        documents.append(weakref.ref(finding.place.member.document))
+        documents.append(weakref.ref(finding.place.file.document))
         return finding.code
 
     for number in range(3):
@@ -293,10 +293,10 @@ def test_a_set_that_fails_does_not_stop_the_others(
 ) -> None:
     _copied(tmp_path, SEED, TPU)
 
-    def analyse(members: list[object], real: Callable[..., object] = workspace.analyse) -> object:
-        if len(members) == 1:
+    def analyse(files: list[object], real: Callable[..., object] = workspace.analyse) -> object:
+        if len(files) == 1:
             raise ZeroDivisionError
-        return real(members)
+        return real(files)
 
     monkeypatch.setattr(workspace, "analyse", analyse)
     (indexed,) = _index(tmp_path)

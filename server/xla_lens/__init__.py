@@ -107,7 +107,7 @@ def load(path: str | Path) -> "Analysis":
     from xla_lens.model.analysis import analyse
 
     files = load_files(find_set(Path(path)), {}, {}, lambda: False)
-    return analyse(file.member for file in files.values())
+    return analyse(file.dump_file for file in files.values())
 
 
 def load_module(path: str | Path) -> "HloModule | None":

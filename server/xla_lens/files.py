@@ -17,9 +17,9 @@ from typing import Final, TypeAlias
 
 from xla_lens.model.checks.findings import Code
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.tables.members import Member, kind_of_content
+from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.file_names import SUFFIXES, MemberKind, split_name
+from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
@@ -45,7 +45,7 @@ class SetFiles:
     """
 
     stem: Path
-    paths: Mapping[MemberKind, Path]
+    paths: Mapping[FileKind, Path]
 
 
 def find_set(path: Path, opened: Mapping[Path, Document] = MappingProxyType({})) -> SetFiles:
@@ -113,7 +113,7 @@ def page_sources() -> tuple[str, str]:
 class LoadedFile:
     """A parsed file, and its stamp; None for an opened document."""
 
-    member: Member
+    dump_file: DumpFile
     stamp: Stamp | None
 
 
@@ -123,7 +123,7 @@ def stamps(files: SetFiles, modules: Container[Path] = ()) -> dict[Path, Stamp]:
     """
     found: dict[Path, Stamp] = {}
     for kind, path in files.paths.items():
-        if kind is not MemberKind.HLO or path in modules:
+        if kind is not FileKind.HLO or path in modules:
             with suppress(OSError):
                 found[path] = _stamp(path)
     return found
@@ -140,7 +140,7 @@ def load_files(
 
     Raises `Cancelled`.
     """
-    kinds = {path: kind for kind, path in files.paths.items() if kind is not MemberKind.HLO}
+    kinds = {path: kind for kind, path in files.paths.items() if kind is not FileKind.HLO}
     loaded: dict[Path, LoadedFile] = {}
     with ThreadPoolExecutor(1) as reader:
         # While one file is parsed the next is read. The biggest tree comes before most tables and makes room for them.
@@ -151,7 +151,7 @@ def load_files(
                 document, stamp = text.result()
             except OSError:
                 continue
-            before = known[path].member if path in known else None
+            before = known[path].dump_file if path in known else None
             if before and (before.document is document or before.document.data == document.data):
                 loaded[path] = LoadedFile(before, stamp)
             else:
@@ -178,18 +178,18 @@ def load_module(
 
     Raises `Cancelled`.
     """
-    path = files.paths.get(MemberKind.HLO)
+    path = files.paths.get(FileKind.HLO)
     if path is None:
         return None
-    before = known.module.member if known else None
+    before = known.module.file if known else None
     try:
         document, stamp = _read(path, opened, {path: LoadedFile(before, known.stamp)} if known and before else {})
     except OSError:
         return None
     if known and before and before.label == str(path) and before.document.data == document.data:
         return LoadedModule(known.module, stamp)
-    member = Member(MemberKind.HLO, str(path), document, FileColumns.of((), (), {}))
-    module = HloModule(member, read_module(document, is_cancelled))
+    file = DumpFile(FileKind.HLO, str(path), document, FileColumns.of((), (), {}))
+    module = HloModule(file, read_module(document, is_cancelled))
     module.prepare()
     return LoadedModule(module, stamp)
 
@@ -201,16 +201,16 @@ def _read(
         return opened[path], None
     stamp = _stamp(path)
     if path in known and known[path].stamp == stamp:
-        return known[path].member.document, stamp
+        return known[path].dump_file.document, stamp
     return document_of_file(path.read_bytes()), stamp
 
 
-def _parse(kind: MemberKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> Member:
+def _parse(kind: FileKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> DumpFile:
     tree = parse_file(document.data, is_cancelled)
     columns = read_columns(tree, document.data, is_cancelled)
     # The first who asks for a line should not have to wait until they are counted.
     document.line_starts  # noqa: B018
-    return Member(kind, str(path), document, columns)
+    return DumpFile(kind, str(path), document, columns)
 
 
 def _stamp(path: Path) -> Stamp:
@@ -235,7 +235,7 @@ def _sets_in(
         if is_cancelled():
             raise Cancelled
         path, (stem, _) = Path(folder, name), split_name(name)
-        if not name.endswith(SUFFIXES[MemberKind.HLO]) or Path(folder, stem) in stems or not is_there(path):
+        if not name.endswith(SUFFIXES[FileKind.HLO]) or Path(folder, stem) in stems or not is_there(path):
             continue
         try:
             files = _set_of(path, {}, is_there)
@@ -255,13 +255,13 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
     if path not in siblings.values():
         # A name that says nothing stands alone.
         return SetFiles(path, {kind: path})
-    if set(siblings) == {MemberKind.HLO}:
+    if set(siblings) == {FileKind.HLO}:
         raise NotADump(f"{path}: an HLO module without a buffer assignment beside it")
     return SetFiles(path.parent / stem, siblings)
 
 
-def _siblings(stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> dict[MemberKind, Path]:
-    paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in MemberKind}
+def _siblings(stem: Path, opened: Mapping[Path, Document], is_there: Callable[[Path], bool]) -> dict[FileKind, Path]:
+    paths = {kind: stem.with_name(stem.name + SUFFIXES[kind]) for kind in FileKind}
     return {kind: path for kind, path in paths.items() if is_there(path) and _is_named_rightly(kind, path, opened)}
 
 
@@ -270,10 +270,10 @@ def _is_readable(path: Path) -> bool:
     return os.path.isfile(path) and os.access(path, os.R_OK)
 
 
-def _is_named_rightly(kind: MemberKind, path: Path, opened: Mapping[Path, Document]) -> bool:
+def _is_named_rightly(kind: FileKind, path: Path, opened: Mapping[Path, Document]) -> bool:
     """The suffix of an HLO module fits any text."""
     try:
-        return kind is not MemberKind.HLO or kind_of_content(_head(path, opened)) is MemberKind.HLO
+        return kind is not FileKind.HLO or kind_of_content(_head(path, opened)) is FileKind.HLO
     except OSError:
         return False
 

@@ -102,10 +102,10 @@ def index_set(
     tell: Callable[[Finding], Told],
 ) -> Indexed[Told]:
     """What is kept of one dump set that is loaded."""
-    told: dict[str, list[Told]] = {member.label: [] for member in analysis.dump.members}
-    counts = Counter(finding.place.member.label for finding in analysis.findings)
+    told: dict[str, list[Told]] = {file.label: [] for file in analysis.dump.files}
+    counts = Counter(finding.place.file.label for finding in analysis.findings)
     for finding in analysis.findings:
-        of_file = told[finding.place.member.label]
+        of_file = told[finding.place.file.label]
         if len(of_file) < FINDING_LIMIT:
             of_file.append(tell(finding))
     findings = {label: FileFindings(tuple(of_file), counts[label]) for label, of_file in told.items()}
@@ -125,8 +125,8 @@ def _load(
     if is_cancelled():
         raise Cancelled
     try:
-        members = [file.member for file in load_files(files, {}, {}, is_cancelled).values()]
-        return index_set(files, stamp, analyse(members), encoding, tell) if members else None
+        dump_files = [file.dump_file for file in load_files(files, {}, {}, is_cancelled).values()]
+        return index_set(files, stamp, analyse(dump_files), encoding, tell) if dump_files else None
     except Cancelled:
         raise
     except Exception:

@@ -22,7 +22,7 @@ from crosscheck.stacks import wrong_stacks
 from crosscheck.tables import tables, unexplained
 from xla_lens.cli.sets import load_sets
 from xla_lens.files import find_sets, load_module
-from xla_lens.syntax.file_names import SUFFIXES, MemberKind, module_name
+from xla_lens.syntax.file_names import SUFFIXES, FileKind, module_name
 
 HERE = Path(__file__).parent
 DUMPS = HERE / "dumps"
@@ -30,7 +30,7 @@ FACTS = HERE / "facts.json"
 README = HERE / "README.md"
 
 KEPT = (
-    *(SUFFIXES[kind] for kind in (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)),
+    *(SUFFIXES[kind] for kind in (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)),
     "after_optimizations.txt",
 )
 

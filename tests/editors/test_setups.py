@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 from editors.driving import Home, setup_block
-from samples import DUMPS, dump_files
+from samples import DUMPS, dump_paths
 
 _KEYS = ["buffer-assignment", "buffer-assignment-values", "live-range", "memory-usage-report"]
 _PATTERNS = [f"*-{key}.txt" for key in _KEYS]
@@ -15,7 +15,7 @@ _MODULES = ["*after_optimizations.txt", "*before_optimizations.txt"]
 
 
 def test_the_patterns_match_the_names_of_dumps() -> None:
-    names = [path.name for path in dump_files(DUMPS) if "module_" in path.name]
+    names = [path.name for path in dump_paths(DUMPS) if "module_" in path.name]
     assert names
     assert all(any(fnmatch.fnmatch(name, pattern) for pattern in _PATTERNS) for name in names)
 

@@ -34,15 +34,15 @@ _TOO_EARLY = _seed_with("    negate.0{}:5-7", "    negate.0{}:3-7")
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
     """The actions at a marked place, with the line that they go to."""
-    member, _ = mark(analysis, marked)
+    file, _ = mark(analysis, marked)
     line = marked.strip("\n").split("\n")
-    offset = (b"\n" + member.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
-    assert "\n".join(map(_told, actions(analysis, None, member, offset, offset))) == expected.strip("\n")
+    offset = (b"\n" + file.document.data).index(b"\n" + line[0].encode() + b"\n") + line[1].index("^")
+    assert "\n".join(map(_told, actions(analysis, None, file, offset, offset))) == expected.strip("\n")
 
 
 def _told(action: Action) -> str:
     title, place = action_title(action), _place(action)
-    return f"{title} -> {place.member.document.data[place.start : place.end].decode()}" if place else title
+    return f"{title} -> {place.file.document.data[place.start : place.end].decode()}" if place else title
 
 
 def _place(action: Action) -> Place | None:
@@ -230,13 +230,13 @@ def test_the_users_call_comes_before_those_of_libraries() -> None:
 def _check_actions(analysis: Analysis) -> set[type[Action]]:
     """At the findings, and at places all over the files."""
     seen: set[type[Action]] = set()
-    places = [(finding.place.member, finding.place.start, finding.place.end) for finding in analysis.findings[:50]]
-    for member in analysis.dump.members:
-        size = len(member.document.data)
-        places += [(member, at, at) for at in range(0, size, max(1, size // 50))]
-        places.append((member, 0, size))
-    for member, start, end in places:
-        found = actions(analysis, None, member, start, end)
+    places = [(finding.place.file, finding.place.start, finding.place.end) for finding in analysis.findings[:50]]
+    for file in analysis.dump.files:
+        size = len(file.document.data)
+        places += [(file, at, at) for at in range(0, size, max(1, size // 50))]
+        places.append((file, 0, size))
+    for file, start, end in places:
+        found = actions(analysis, None, file, start, end)
         titles = list(map(action_title, found))
         assert 1 <= len(found) <= 8 + 5
         assert found[-1] == ShowPage(ReportPage())

@@ -16,8 +16,8 @@ from samples import (
     analysis_of_text,
     assignments,
     damaged,
+    dump_file,
     mark,
-    member,
     on_all_dumps,
 )
 from xla_lens.features.call_hierarchy import Flow, Item, consumers, find_item, prepare, producers
@@ -26,7 +26,7 @@ from xla_lens.model.places.mentions import Instruction, Mention, Role, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 LOOP = next(DUMPS.glob("gpu-h100-jaxlib0.10.2/while_loops/*jit_inplace*-buffer-assignment.txt"))
 
@@ -59,7 +59,7 @@ def _flow(flow: Flow) -> str:
 
 
 def _said(place: Place) -> str:
-    return place.member.document.data[place.start : place.end].decode()
+    return place.file.document.data[place.start : place.end].decode()
 
 
 _GEMM = """
@@ -183,7 +183,7 @@ def test_where_an_item_is_and_what_it_is_for() -> None:
     analysis = analysis_of(SPLIT)
     (item,) = prepare(analysis.dump, Mention(Value(0), Role.SLICE, 0, 0))
     assert _said(item.selection) == item.label
-    assert item.place.member.kind is MemberKind.VALUES
+    assert item.place.file.kind is FileKind.VALUES
     block = _said(item.place).split("\n")
     assert block[0].startswith(f"<{analysis.dump.values.id[0]} {item.label}")
     assert block[1] == " positions:"
@@ -216,12 +216,12 @@ def test_a_limit() -> None:
 
 def test_without_used_values_there_is_nothing() -> None:
     path = next(SPLIT.parent.glob(SPLIT.name.replace("-buffer-assignment.txt", "-live-range.txt")))
-    dump = analyse([member(path.read_bytes(), MemberKind.LIVE_RANGE)]).dump
+    dump = analyse([dump_file(path.read_bytes(), FileKind.LIVE_RANGE)]).dump
     for name in range(len(dump.names)):
         assert prepare(dump, Mention(Instruction(name), Role.SCHEDULE, 0, 0, name)) == []
         assert find_item(dump, dump.names[name], None) is None
         assert producers(dump, Instruction(name), 10) == consumers(dump, Instruction(name), 10) == []
-    dump = analyse([member(SPLIT.read_bytes())]).dump
+    dump = analyse([dump_file(SPLIT.read_bytes())]).dump
     for value in range(len(dump.values)):
         assert prepare(dump, Mention(Value(value), Role.SLICE, 0, 0)) == []
         assert producers(dump, Value(value), 10) == consumers(dump, Value(value), 10) == []
@@ -250,7 +250,7 @@ def _check(analysis: Analysis, most: int = 12) -> int:
 
 def _check_item(dump: DumpSet, item: Item) -> None:
     assert find_item(dump, item.name, item.index) == item
-    assert item.place.member is item.selection.member is dump.used
+    assert item.place.file is item.selection.file is dump.used
     assert item.place.start <= item.selection.start < item.selection.end <= item.place.end
     assert _said(item.selection) == item.label
     assert item.value_count == len(_values(dump, item))

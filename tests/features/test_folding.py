@@ -14,22 +14,22 @@ from samples import (
     SEED,
     analysis_of,
     assignments,
-    member,
+    dump_file,
     odd_texts,
     on_all_dumps,
 )
 from xla_lens.features.folding import Fold, folds
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.blocks import BlockKind
-from xla_lens.model.tables.members import Member
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.file_names import FileKind
 
 
-def _lines(file: Member, fold: Fold) -> tuple[int, int]:
+def _lines(file: DumpFile, fold: Fold) -> tuple[int, int]:
     return file.document.row(fold.start), file.document.row(fold.end)
 
 
-def _text(file: Member, found: list[Fold]) -> str:
+def _text(file: DumpFile, found: list[Fold]) -> str:
     """For each fold its kind, how many lines it has, and the first and last of these; indented as they lie in each
     other.
     """
@@ -46,16 +46,16 @@ def _text(file: Member, found: list[Fold]) -> str:
     return text
 
 
-def check(path: Path, kind: MemberKind, expected: str) -> None:
+def check(path: Path, kind: FileKind, expected: str) -> None:
     """The folds of a file of a dump set."""
-    file = next(file for file in analysis_of(path).dump.members if file.kind is kind)
+    file = next(file for file in analysis_of(path).dump.files if file.kind is kind)
     assert _text(file, folds(file, 1000)) == expected.removeprefix("\n")
 
 
 def test_a_dump_in_one_file() -> None:
     check(
         SEED,
-        MemberKind.BUFFER_ASSIGNMENT,
+        FileKind.BUFFER_ASSIGNMENT,
         """
 SECTION 12: BufferAssignment: … value: <5 fusion @0> (size=262144,of...
   ALLOCATION 2: allocation 0: 0x399be10, size 262144... … value: <0 param @0> (size=262144,off...
@@ -85,7 +85,7 @@ def test_a_header_behind_the_instruction_before() -> None:
     """Its line belongs to the value that it opens."""
     check(
         DUMPS / "cpu-jaxlib0.4.30/zero_size/module_0003.jit__lambda_.cpu_after_optimizations-buffer-assignment.txt",
-        MemberKind.BUFFER_ASSIGNMENT,
+        FileKind.BUFFER_ASSIGNMENT,
         """
 SECTION 5: BufferAssignment: … value: <0 Arg_0.1 @0> (size=0,offset...
   ALLOCATION 2: allocation 0: size 0, output shape i... … value: <1 copy @0> (size=0,offset=0)...
@@ -102,7 +102,7 @@ SECTION 9: HloLiveRange (max 2): … Arg_0.1: 0 bytes
 
 
 def test_an_instruction_over_several_lines() -> None:
-    file = next(file for file in analysis_of(PALLAS).dump.members if file.kind is MemberKind.VALUES)
+    file = next(file for file in analysis_of(PALLAS).dump.files if file.kind is FileKind.VALUES)
     assert (
         _text(file, folds(file, 1000)[-3:])
         == """\
@@ -117,7 +117,7 @@ def test_the_stack_trace() -> None:
     """One of its names is printed over two lines."""
     check(
         PEAK_NAMES,
-        MemberKind.LIVE_RANGE,
+        FileKind.LIVE_RANGE,
         """
 SECTION 80: HloLiveRange (max 24): … └── tuple.1 (0.3%, total: 88 bytes, ...
   SECTION 25: InstructionSequence: … 23:tuple.1
@@ -141,7 +141,7 @@ def test_frames_fold_what_is_below_them() -> None:
         "      └── e (10.0%, total: 1 bytes)\n"
         "    other (0.0%, total: 0 bytes)\n"
     )
-    file = member(tree.encode())
+    file = dump_file(tree.encode())
     assert (
         _text(file, folds(file, 1000))
         == """\
@@ -158,7 +158,7 @@ def test_the_tables_of_a_report() -> None:
     """Each with the header of its allocation; since 2026 they have none."""
     check(
         next(DUMPS.glob("cpu-jaxlib0.8.3/callbacks/*jit_dbg*-buffer-assignment.txt")),
-        MemberKind.MEMORY_USAGE_REPORT,
+        FileKind.MEMORY_USAGE_REPORT,
         """
 SECTION 11: Allocations sorted by size: … 208B(100%);         0B; allocation 5...
 SECTION 14: Allocations sorted by size with thei... … allocation 5: size 4B, thread-local:
@@ -167,7 +167,7 @@ SECTION 14: Allocations sorted by size with thei... … allocation 5: size 4B, t
     )
     check(
         next(DUMPS.glob("tpu-v5e2x2-*/host_offload/*roundtrip*-buffer-assignment.txt")),
-        MemberKind.MEMORY_USAGE_REPORT,
+        FileKind.MEMORY_USAGE_REPORT,
         """
 SECTION 16: Memory Space: default (color=0) … 4.00MiB(100%);    4.00MiB;          ...
   TABLE 6: cumulative_size;       size;       o... … 4.00MiB(100%);       512B;          ...
@@ -183,15 +183,15 @@ SECTION 5: Memory Space: cmem (color=5) … 4.00MiB(100%);    4.00MiB;          
     )
 
 
-@pytest.mark.parametrize("kind", MemberKind)
-def test_other_text_has_none(kind: MemberKind) -> None:
+@pytest.mark.parametrize("kind", FileKind)
+def test_other_text_has_none(kind: FileKind) -> None:
     module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
     for text in (b"", b"a\n  b\n\n    c\n", module.read_bytes()):
-        assert folds(member(text, kind), 1000) == []
+        assert folds(dump_file(text, kind), 1000) == []
 
 
 def test_a_limit_keeps_what_has_the_most_lines_in_the_order_of_the_text() -> None:
-    file = analysis_of(SEED).dump.members[0]
+    file = analysis_of(SEED).dump.files[0]
     assert (
         _text(file, folds(file, 5))
         == """\
@@ -204,7 +204,7 @@ SECTION 21: HloLiveRange (max 7): … cublas-gemm.1: 4096 bytes
     )
 
 
-def _check_nesting(file: Member) -> list[Fold]:
+def _check_nesting(file: DumpFile) -> list[Fold]:
     found = folds(file, 20_000)
     open_folds: list[tuple[int, int]] = []
     places = [(fold.start, -fold.end) for fold in found]
@@ -225,7 +225,7 @@ def _check_nesting(file: Member) -> list[Fold]:
 
 def _check(analysis: Analysis) -> Counter[BlockKind]:
     counts: Counter[BlockKind] = Counter()
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         found = _check_nesting(file)
         counts.update(fold.kind for fold in found)
         fewer = folds(file, len(found) // 2)
@@ -243,7 +243,7 @@ def test_everything_folds(path: Path) -> None:
     assert counts[BlockKind.VALUE] == len(dump.used_values)
     assert counts[BlockKind.POSITIONS] == np.count_nonzero(dump.used_values.position_count > 1)
     assert counts[BlockKind.USES] == np.count_nonzero(dump.used_values.use_count > 1)
-    assert counts[BlockKind.TABLE] == sum(len(file.columns.report_tables) for file in dump.members)
+    assert counts[BlockKind.TABLE] == sum(len(file.columns.report_tables) for file in dump.files)
 
 
 @on_all_dumps(_check)
@@ -253,4 +253,4 @@ def test_folds_of_all_dumps_lie_in_each_other_or_apart(of_all_dumps: Mapping[str
 
 
 def test_folds_of_broken_dumps_lie_in_each_other_or_apart() -> None:
-    assert sum(len(_check_nesting(member(text))) for text in odd_texts()) > 1000
+    assert sum(len(_check_nesting(dump_file(text))) for text in odd_texts()) > 1000

@@ -9,8 +9,8 @@ from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, dam
 from xla_lens.features.highlight import Highlight, HighlightKind, highlights
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
-from xla_lens.model.tables.members import Member
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
@@ -22,7 +22,7 @@ def check(analysis: Analysis, marked: str, expected: str) -> None:
     assert "\n".join(lines) == expected.strip("\n")
 
 
-def _line(file: Member, word: Highlight) -> str:
+def _line(file: DumpFile, word: Highlight) -> str:
     document = file.document
     start, end = document.line_span(document.row(word.start))
     before = " " * len(document.data[start : word.start].decode())
@@ -144,7 +144,7 @@ def test_a_limit_keeps_the_word_itself(limit: int) -> None:
 def _check_all(analysis: Analysis, every: int = 0) -> int:
     """What is marked from a place holds that place, and lies within its lines; some lines of each file."""
     dump, count = analysis.dump, 0
-    for file in dump.members:
+    for file in dump.files:
         rows = file.document.line_count
         for row in range(0, rows, every or max(1, rows // 50)):
             start, end = file.document.line_span(row)
@@ -178,7 +178,7 @@ def test_damaged_dumps() -> None:
 def test_a_report_marks_what_it_says_of_an_allocation() -> None:
     path = next(SEED.parent.parent.glob("cpu-jaxlib0.8.3/callbacks/*jit_pure*-buffer-assignment.txt"))
     analysis = analysis_of(path)
-    (report,) = (file for file in analysis.dump.members if file.kind is MemberKind.MEMORY_USAGE_REPORT)
+    (report,) = (file for file in analysis.dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)
     start = report.document.data.index(b"allocation 1:")
     mention = mention_at(analysis.dump, report, start)
     assert mention

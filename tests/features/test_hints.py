@@ -15,11 +15,11 @@ from xla_lens.syntax.columns import NONE
 
 def check(analysis: Analysis, part: str, expected: str) -> None:
     """The text of some lines with the hints in it, in brackets."""
-    for member in analysis.dump.members:
-        text = member.document.data.decode()
+    for file in analysis.dump.files:
+        text = file.document.data.decode()
         if part in text:
             start = text.index(part)
-            found = hints(analysis, member, start, start + len(part), 100)
+            found = hints(analysis, file, start, start + len(part), 100)
             for hint in sorted(found, key=lambda hint: -hint.offset):
                 text = f"{text[: hint.offset]} [{hint_label(hint.facts)}]{text[hint.offset :]}"
             assert text[start:].startswith(expected.strip("\n"))
@@ -95,8 +95,8 @@ def test_a_printed_peak_that_is_the_peak_has_no_hint() -> None:
 
 def test_a_limit_cuts_them() -> None:
     analysis = analysis_of(SEED)
-    member = analysis.dump.members[0]
-    assert len(hints(analysis, member, 0, 10_000, 2)) == 2 + 2 + 2 + 1
+    file = analysis.dump.files[0]
+    assert len(hints(analysis, file, 0, 10_000, 2)) == 2 + 2 + 2 + 1
 
 
 def _with_hints(analysis: Analysis, module: HloModule, part: str) -> list[str]:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, mark, member
+from samples import DUMPS, SEED, TPU, analysis_of, analysis_of_text, assignments, dump_file, mark
 from xla_lens.features.hover import hover
 from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.render.hover import hover_markdown
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, expected: str) -> None:
@@ -173,7 +173,7 @@ def test_whole_tuples_are_told_of_where_they_are_printed() -> None:
 
 
 def test_a_set_with_files_missing_says_so() -> None:
-    analysis = analyse([member(TPU.read_bytes())])
+    analysis = analyse([dump_file(TPU.read_bytes())])
     check(
         analysis,
         " value: <13 x.1 @0> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)}\n           ^",
@@ -188,7 +188,7 @@ def test_a_set_with_files_missing_says_so() -> None:
 """,
     )
     live = next(TPU.parent.glob("*roundtrip*-live-range.txt")).read_bytes()
-    alone = analyse([member(live, MemberKind.LIVE_RANGE)])
+    alone = analyse([dump_file(live, FileKind.LIVE_RANGE)])
     assert mark(alone, "    x.1{}:0-9\n     ^")[1] is not None
     missing = (
         "- the set has no buffer assignment (`-buffer-assignment.txt`): size and place are not known\n"
@@ -219,7 +219,7 @@ def test_an_instruction_without_a_value() -> None:
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_every_byte_of_every_file_can_be_hovered(path: Path) -> None:
     analysis = analysis_of(path)
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         mentions = {mention_at(analysis.dump, file, at) for at in range(0, len(file.document.data), 7)}
         for mention in mentions - {None}:
             assert hover_markdown(hover(analysis, None, mention))  # type: ignore[arg-type]

@@ -12,37 +12,37 @@ from xla_lens.features.lenses import Lens, LensKind, ShareLens, UsesLens, lens_f
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.places import Place, used_value_place
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.lenses import lens_title
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
-def _lines(analysis: Analysis, member: Member, limit: int) -> str:
+def _lines(analysis: Analysis, file: DumpFile, limit: int) -> str:
     """The lines of a file that have lenses, each below its lenses with what a click leads to."""
     shown: list[str] = []
-    for start, found in groupby(lenses(analysis, member, limit), key=lambda lens: lens.offset):
-        row = member.document.row(start)
-        assert member.document.line_span(row)[0] == start
+    for start, found in groupby(lenses(analysis, file, limit), key=lambda lens: lens.offset):
+        row = file.document.row(start)
+        assert file.document.line_span(row)[0] == start
         for lens in found:
             facts = lens_facts(analysis, lens)
             assert facts
             click: object = facts.click
             if isinstance(click, Place):
-                click = click.member.document.data[click.start : click.end].decode()
+                click = click.file.document.data[click.start : click.end].decode()
             shown.append(f"[{lens_title(facts)}] {click}")
-        shown.append(member.document.data[slice(*member.document.line_span(row))].decode())
+        shown.append(file.document.data[slice(*file.document.line_span(row))].decode())
     return "\n".join(shown)
 
 
-def check(analysis: Analysis, kind: MemberKind, expected: str, limit: int = 500) -> None:
-    (member,) = (member for member in analysis.dump.members if member.kind is kind)
-    assert _lines(analysis, member, limit) == expected.strip("\n")
+def check(analysis: Analysis, kind: FileKind, expected: str, limit: int = 500) -> None:
+    (file,) = (file for file in analysis.dump.files if file.kind is kind)
+    assert _lines(analysis, file, limit) == expected.strip("\n")
 
 
 def test_allocations() -> None:
     check(
         analysis_of(TPU),
-        MemberKind.BUFFER_ASSIGNMENT,
+        FileKind.BUFFER_ASSIGNMENT,
         """
 [default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 BufferAssignment:
@@ -58,7 +58,7 @@ allocation 5: size 4194304, color 5, page 0, preallocated-temp:
     )
     check(
         analysis_of(SPLIT),
-        MemberKind.BUFFER_ASSIGNMENT,
+        FileKind.BUFFER_ASSIGNMENT,
         """
 [default: peak 4.21 MiB, reserved 4.22 MiB] SummaryPage()
 [lenses on the 3 biggest only] None
@@ -77,7 +77,7 @@ allocation 29: size 1869824, page 0, preallocated-temp:
 def test_used_values() -> None:
     check(
         analysis_of(TPU),
-        MemberKind.VALUES,
+        FileKind.VALUES,
         """
 [default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 [lenses on the 4 biggest only] None
@@ -101,7 +101,7 @@ def test_used_values() -> None:
 def test_steps() -> None:
     check(
         analysis_of(TPU),
-        MemberKind.LIVE_RANGE,
+        FileKind.LIVE_RANGE,
         """
 [default: peak 12.00 MiB, reserved 12.05 MiB · vmem: peak 4.00 MiB, reserved 4.00 MiB · cmem: peak 4.00 MiB, reserved 4.00 MiB · 1 more memory space] SummaryPage()
 HloLiveRange (max 9):
@@ -121,7 +121,7 @@ HloLiveRange (max 9):
 def test_a_dump_in_one_file() -> None:
     check(
         analysis_of(SEED),
-        MemberKind.BUFFER_ASSIGNMENT,
+        FileKind.BUFFER_ASSIGNMENT,
         """
 [default: peak 580.0 KiB, reserved 580.0 KiB] SummaryPage()
 BufferAssignment:
@@ -157,21 +157,21 @@ allocation 4: 0x399c0d0, size 262144, preallocated-temp:
 def test_findings_are_counted() -> None:
     text = SEED.read_text().replace("allocation 4: ", "allocation 4 ")
     analysis = analysis_of_text(text)
-    facts = lens_facts(analysis, lenses(analysis, analysis.dump.members[0])[0])
+    facts = lens_facts(analysis, lenses(analysis, analysis.dump.files[0])[0])
     assert facts
     assert lens_title(facts).endswith(" · 2 findings")
 
 
 def test_sets_with_files_missing_have_lenses() -> None:
-    for member in analysis_of(TPU).dump.members:
-        analysis = analyse([member])
+    for file in analysis_of(TPU).dump.files:
+        analysis = analyse([file])
         titles = []
-        for lens in lenses(analysis, member):
+        for lens in lenses(analysis, file):
             facts = lens_facts(analysis, lens)
             assert facts
             titles.append(lens_title(facts))
         assert titles[0]
-        assert len(titles) > 1 or member.kind is MemberKind.MEMORY_USAGE_REPORT
+        assert len(titles) > 1 or file.kind is FileKind.MEMORY_USAGE_REPORT
 
 
 def test_what_the_set_does_not_have_any_more_is_told_of_by_nothing() -> None:
@@ -183,8 +183,8 @@ def test_what_the_set_does_not_have_any_more_is_told_of_by_nothing() -> None:
 
 def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
     dump, seen = analysis.dump, set()
-    for member in dump.members:
-        found = lenses(analysis, member, limit)
+    for file in dump.files:
+        found = lenses(analysis, file, limit)
         assert [lens.offset for lens in found] == sorted(lens.offset for lens in found)
         assert found[0] == Lens(0, LensKind.SUMMARY)
         assert len(found) <= 3 * limit + 40
@@ -199,7 +199,7 @@ def _check_lenses(analysis: Analysis, limit: int) -> set[LensKind]:
                 assert isinstance(facts.click, Value)
                 place = used_value_place(dump, facts.click.row)
                 assert place
-                assert member.document.row(place.start) == member.document.row(lens.offset)
+                assert file.document.row(place.start) == file.document.row(lens.offset)
                 assert facts.instructions <= facts.uses
             if isinstance(facts, ShareLens):
                 assert 0 < facts.size_bytes <= facts.peak_bytes

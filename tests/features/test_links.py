@@ -31,13 +31,13 @@ from xla_lens.render.links import link_tooltip
 def check(analysis: Analysis, expected: str, limit: int = 100) -> None:
     """The links of all files: what they stand on, and where they lead."""
     shown = []
-    for member in analysis.dump.members:
-        shown.append(f"{member.kind}:")
-        for link in links(analysis.dump, None, member, limit):
-            text = f"  {member.document.data[link.start : link.end].decode()} -> {link_tooltip(link.target)}"
+    for file in analysis.dump.files:
+        shown.append(f"{file.kind}:")
+        for link in links(analysis.dump, None, file, limit):
+            text = f"  {file.document.data[link.start : link.end].decode()} -> {link_tooltip(link.target)}"
             if isinstance(link.target, SectionHeader):
                 place = link.target.place
-                text += f" ({place.member.kind}: {place.member.document.data[place.start : place.end].decode()})"
+                text += f" ({place.file.kind}: {place.file.document.data[place.start : place.end].decode()})"
             shown.append(text)
     assert "\n".join(shown) == expected.strip("\n")
 
@@ -187,10 +187,10 @@ def _source(text: str) -> list[tuple[str, StackFrame]]:
     """The links in a dump whose first instruction with a source has another."""
     dump = SEED.read_text().replace('source_file="test_auto_sharding_basic.py" source_line=53', text)
     analysis = analysis_of_text(dump)
-    (member,) = analysis.dump.members
-    found = links(analysis.dump, None, member, 100)
+    (file,) = analysis.dump.files
+    found = links(analysis.dump, None, file, 100)
     return [
-        (member.document.data[link.start : link.end].decode(), link.target)
+        (file.document.data[link.start : link.end].decode(), link.target)
         for link in found
         if isinstance(link.target, StackFrame) and link.target.file != "test_auto_sharding_basic.py"
     ]
@@ -235,15 +235,15 @@ def _is_in_breakdown(analysis: Analysis, offset: int) -> bool:
 def _check_links(analysis: Analysis) -> tuple[int, int]:
     """How many links lead to source, and to other files."""
     sources, headers = 0, 0
-    for member in analysis.dump.members:
-        data, end = member.document.data, 0
-        for link in links(analysis.dump, None, member, 10_000):
+    for file in analysis.dump.files:
+        data, end = file.document.data, 0
+        for link in links(analysis.dump, None, file, 10_000):
             assert end <= link.start < link.end
             end = link.end
             text = data[link.start : link.end].decode()
             assert "\n" not in text
             match link.target:
-                case StackFrame(path, line) if member is analysis.dump.used and not _is_in_breakdown(
+                case StackFrame(path, line) if file is analysis.dump.used and not _is_in_breakdown(
                     analysis, link.start
                 ):
                     sources += 1
@@ -251,8 +251,8 @@ def _check_links(analysis: Analysis) -> tuple[int, int]:
                     assert text == (path if line is None else f'{path}" source_line={line}')
                 case SectionHeader(_, place):
                     headers += 1
-                    assert place.member is not member
-                    assert place.member in analysis.dump.members
+                    assert place.file is not file
+                    assert place.file in analysis.dump.files
     return sources, headers
 
 
@@ -276,7 +276,7 @@ def _every_frame_is_known(path: Path) -> int:
 
 
 def _frames_and_lines(analysis: Analysis) -> int:
-    return _every_frame_is_known(Path(analysis.dump.members[0].label))
+    return _every_frame_is_known(Path(analysis.dump.files[0].label))
 
 
 @on_all_dumps(_frames_and_lines)
@@ -291,7 +291,7 @@ def test_every_stack_frame_is_a_chain_of_calls(path: Path) -> None:
         count = _every_frame_is_known(path)
     except NotADump:
         count = 0
-    is_told = any(b" stack_frame_id=" in member.document.data for member in analysis_of(path).dump.members)
+    is_told = any(b" stack_frame_id=" in file.document.data for file in analysis_of(path).dump.files)
     assert count > 0 or not is_told
 
 
@@ -307,7 +307,7 @@ def _check_all_links(analysis: Analysis) -> tuple[int, int]:
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
 def test_every_source_and_every_other_file_is_linked(path: Path) -> None:
     _, headers = _check_all_links(analysis_of(path))
-    assert (headers > 0) == (len(analysis_of(path).dump.members) > 1)
+    assert (headers > 0) == (len(analysis_of(path).dump.files) > 1)
 
 
 @on_all_dumps(_check_all_links)

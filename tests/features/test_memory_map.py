@@ -18,8 +18,8 @@ from samples import (
     analysis_of,
     analysis_of_text,
     assignments,
+    dump_file,
     facts,
-    member,
     module_of,
     odd_texts,
     on_all_dumps,
@@ -36,7 +36,7 @@ from xla_lens.model.hlo.stack_frames import own_frame
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.sources import call_text
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def test_the_map_of_all_dumps(of_all_dumps: Mapping[str, Any]) -> None:
 def test_what_is_broken_has_a_map_all_the_same() -> None:
     count = 0
     for text in odd_texts():
-        _check_form(_data(analyse([member(text)])))
+        _check_form(_data(analyse([dump_file(text)])))
         count += 1
     assert count > 100
     _check_form(_data(analyse([])))
@@ -260,7 +260,7 @@ def test_a_step_beyond_reason_makes_no_long_column() -> None:
     _check_form(data)
 
 
-@pytest.mark.parametrize("path", [path for path in assignments() if MemberKind.HLO in find_set(path).paths])
+@pytest.mark.parametrize("path", [path for path in assignments() if FileKind.HLO in find_set(path).paths])
 def test_sources_are_those_that_hovers_tell(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     data, told = _data(analysis, module), 0

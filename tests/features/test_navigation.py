@@ -10,7 +10,7 @@ from xla_lens.features.references import references
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Mention, Role, Value, mention_at
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, marked: str, **expected: str) -> None:
@@ -199,16 +199,16 @@ def test_across_the_files_of_a_set() -> None:
         mention = Mention(Value(value), Role.SLICE, 0, 0)
         runs = implementation(analysis.dump, None, mention)
         is_live = analysis.dump.values.live_range[value] != NONE
-        assert [place.member.kind for place in runs] == ([MemberKind.LIVE_RANGE] if is_live else [])
+        assert [place.file.kind for place in runs] == ([FileKind.LIVE_RANGE] if is_live else [])
         found = (
             definition(analysis.dump, mention, 10),
             declaration(analysis.dump, mention),
             type_definition(analysis.dump, mention),
         )
-        assert [[place.member.kind for place in places] for places in found] == [
-            [MemberKind.VALUES],
-            [MemberKind.BUFFER_ASSIGNMENT],
-            [MemberKind.BUFFER_ASSIGNMENT],
+        assert [[place.file.kind for place in places] for places in found] == [
+            [FileKind.VALUES],
+            [FileKind.BUFFER_ASSIGNMENT],
+            [FileKind.BUFFER_ASSIGNMENT],
         ]
 
 
@@ -219,7 +219,7 @@ def test_every_reference_of_a_value_means_it(path: Path) -> None:
     dump = analysis_of(path).dump
     for value in range(len(dump.values)):
         for place in references(dump, Value(value), 1000):
-            mention = mention_at(dump, place.member, place.end)
+            mention = mention_at(dump, place.file, place.end)
             assert mention is not None
             if mention.role not in (Role.INSTRUCTION_TEXT, Role.SCHEDULE):
                 assert mention.target == Value(value), (dump.value_label(value), mention)

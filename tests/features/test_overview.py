@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from samples import SHARED_DUMPS, SPLIT, analysis_of, facts, member, module_of, odd_texts, on_all_dumps
+from samples import SHARED_DUMPS, SPLIT, analysis_of, dump_file, facts, module_of, odd_texts, on_all_dumps
 from xla_lens.features.hover import hover
 from xla_lens.features.overview import Overview, overview
 from xla_lens.model.analysis import Analysis, analyse
@@ -50,7 +50,7 @@ def _check(analysis: Analysis) -> list[tuple[int, int]]:
 def _check_place(analysis: Analysis, target: Target, place: Place | None) -> None:
     """What stands at a place is what it is told to be."""
     assert place
-    mention = mention_at(analysis.dump, place.member, place.start)
+    mention = mention_at(analysis.dump, place.file, place.start)
     assert mention
     assert mention.target == target
     assert hover_markdown(hover(analysis, None, mention)) == _described(analysis, target)
@@ -72,7 +72,7 @@ def test_what_is_broken_has_an_overview_all_the_same() -> None:
     """And whatever has a row can be described."""
     count = 0
     for text in odd_texts():
-        analysis = analyse([member(text)])
+        analysis = analyse([dump_file(text)])
         found: Overview = overview(analysis, None, 1000)
         assert len(found.allocations) == found.allocation_count
         for entry in found.allocations:

@@ -143,7 +143,7 @@ def test_every_operand_that_names_a_value_is_among_its_references(path: Path) ->
             start = int(dump.used_values.instruction_start[row]) + operand.start
             mention = mention_at(dump, dump.used, start)
             if mention and isinstance(mention.target, Value):
-                spans = [(place.start, place.member) for place in references(dump, mention.target, 1000)]
+                spans = [(place.start, place.file) for place in references(dump, mention.target, 1000)]
                 assert (start, dump.used) in spans, (text, operand)
 
 
@@ -151,17 +151,17 @@ def test_all_mentions_of_a_set_are_found() -> None:
     """A value of the set in three files, against a search of the text."""
     dump = analysis_of(SPLIT).dump
     value = dump.value_at(dump.name_number(b"x.1"), NONE)
-    found = {(place.member.kind.value, place.start) for place in references(dump, Value(value), 1000)}
+    found = {(place.file.kind.value, place.start) for place in references(dump, Value(value), 1000)}
     expected = set()
-    for member in dump.members:
-        for mention in re.finditer(rb"(?<![\w.%-])x\.1(?![\w.-])|%x\.1(?![\w.-])", member.document.data):
-            line_start = member.document.data.rfind(b"\n", 0, mention.start()) + 1
-            if member.document.data[line_start : mention.start()].endswith(b"from instruction: "):
+    for file in dump.files:
+        for mention in re.finditer(rb"(?<![\w.%-])x\.1(?![\w.-])|%x\.1(?![\w.-])", file.document.data):
+            line_start = file.document.data.rfind(b"\n", 0, mention.start()) + 1
+            if file.document.data[line_start : mention.start()].endswith(b"from instruction: "):
                 continue  # its own name, at the start of its own text
             start = mention.start()
-            if member.document.data[start - 1 : start] == b" " and b"<" in member.document.data[line_start:start]:
-                start = member.document.data.rfind(b"<", line_start, start)
-            expected.add((member.kind.value, start))
+            if file.document.data[start - 1 : start] == b" " and b"<" in file.document.data[line_start:start]:
+                start = file.document.data.rfind(b"<", line_start, start)
+            expected.add((file.kind.value, start))
     uses = {(kind, start) for kind, start in found if (kind, start) not in expected}
     assert expected <= found
     assert all(b", operand " in dump.used.document.data[start : start + 200].split(b"\n")[0] for _, start in uses)  # type: ignore[union-attr]

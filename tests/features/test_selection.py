@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, member, odd_texts, on_all_dumps
+from samples import DUMPS, GLUED, PALLAS, SEED, analysis_of, assignments, dump_file, odd_texts, on_all_dumps
 from xla_lens.features.selection import selection
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Role, mention_at
-from xla_lens.model.tables.members import Member
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.syntax.file_names import FileKind
 
 
-def check(path: Path, before: str, after: str, expected: str, kind: MemberKind = MemberKind.BUFFER_ASSIGNMENT) -> None:
+def check(path: Path, before: str, after: str, expected: str, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> None:
     """What is selected between two pieces of the text of a file, which stand together once, the smallest first. Of what
     has several lines the start, the end and their number are told.
     """
-    file = next(file for file in analysis_of(path).dump.members if file.kind is kind)
+    file = next(file for file in analysis_of(path).dump.files if file.kind is kind)
     text = file.document.data.decode()
     assert text.count(before + after) == 1
     offset = len(text[: text.index(before + after) + len(before)].encode())
@@ -149,7 +149,7 @@ Stack trace breakdown for peak usage: 27 … tes, remaining: 0 bytes) (15 lines)
 HloLiveRange (max 24): … tes, remaining: 0 bytes) (80 lines)
 HloLiveRange (max 24): …  (81 lines)
 """,
-        MemberKind.LIVE_RANGE,
+        FileKind.LIVE_RANGE,
     )
 
 
@@ -174,7 +174,7 @@ from instruction: %splash_mha_fwd_no_res … _operands":{"lists":[]}} (3 lines)
 Used values: … _operands":{"lists":[]}} (78 lines)
  …  (82 lines)
 """,
-        MemberKind.VALUES,
+        FileKind.VALUES,
     )
 
 
@@ -196,10 +196,10 @@ BufferAssignment: …  (152 lines)
 @pytest.mark.parametrize("text", [b"", b"a", b"\n\n", b"HloModule a\n\nENTRY %a () -> f32[] {\n}\n"])
 def test_other_text_is_selected_as_a_whole(text: bytes) -> None:
     for offset in range(len(text) + 1):
-        assert selection(member(text), offset, 100)[-1] == (0, len(text))
+        assert selection(dump_file(text), offset, 100)[-1] == (0, len(text))
 
 
-def _check_chain(file: Member, offset: int) -> list[tuple[int, int]]:
+def _check_chain(file: DumpFile, offset: int) -> list[tuple[int, int]]:
     chain = selection(file, offset, 100)
     assert chain[-1] == (0, len(file.document.data))
     assert all(start <= offset <= end for start, end in chain)
@@ -209,7 +209,7 @@ def _check_chain(file: Member, offset: int) -> list[tuple[int, int]]:
     return chain
 
 
-def _places(file: Member, count: int) -> Iterator[int]:
+def _places(file: DumpFile, count: int) -> Iterator[int]:
     """Some bytes of a file: of any rows alike, however long they are."""
     chance = random.Random(len(file.document.data))
     for _ in range(count):
@@ -220,7 +220,7 @@ def _places(file: Member, count: int) -> Iterator[int]:
 def _check(analysis: Analysis) -> Counter[Role]:
     """What is mentioned is selected on the way, and a name with its index first of all."""
     seen: Counter[Role] = Counter()
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         for offset in _places(file, 40):
             chain = _check_chain(file, offset)
             mention = mention_at(analysis.dump, file, offset)
@@ -248,6 +248,6 @@ def test_what_is_mentioned_is_selected_on_all_dumps(of_all_dumps: Mapping[str, C
 
 def test_any_place_of_broken_dumps_has_a_selection() -> None:
     for text in odd_texts():
-        file = member(text)
+        file = dump_file(text)
         for offset in (0, len(text), *_places(file, 20)):
             _check_chain(file, offset)

@@ -22,7 +22,7 @@ def _text(symbols: list[Symbol] | tuple[Symbol, ...], indent: str = "") -> str:
 def test_one_file() -> None:
     analysis = analysis_of(SEED)
     assert (
-        _text(document_symbols(analysis.dump, analysis.dump.members[0], 100))
+        _text(document_symbols(analysis.dump, analysis.dump.files[0], 100))
         == """\
 BufferAssignment 593928
   allocation 0 262144
@@ -57,7 +57,7 @@ HloLiveRange (max 7)
 
 def test_a_limit_keeps_the_biggest_in_the_order_of_the_text() -> None:
     analysis = analysis_of(SEED)
-    assignment, used, live = document_symbols(analysis.dump, analysis.dump.members[0], 2)
+    assignment, used, live = document_symbols(analysis.dump, analysis.dump.files[0], 2)
     assert [child.name for child in assignment.children] == ["allocation 0", "allocation 4"]
     assert [child.name for child in used.children] == ["param", "fusion"]
     assert (assignment.count, used.count) == (5, 6)
@@ -67,11 +67,11 @@ def test_a_limit_keeps_the_biggest_in_the_order_of_the_text() -> None:
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_each_entry_lies_within_the_one_above(path: Path) -> None:
     analysis = analysis_of(path)
-    for member in analysis.dump.members:
-        symbols = document_symbols(analysis.dump, member, 1000)
-        assert symbols or not len(member.columns.sections)
+    for file in analysis.dump.files:
+        symbols = document_symbols(analysis.dump, file, 1000)
+        assert symbols or not len(file.columns.sections)
         for symbol in symbols:
-            _check(symbol, 0, len(member.document.data))
+            _check(symbol, 0, len(file.document.data))
 
 
 def _check(symbol: Symbol, start: int, end: int) -> None:
@@ -84,8 +84,8 @@ def _check(symbol: Symbol, start: int, end: int) -> None:
 def test_the_files_of_a_set_have_their_own_parts() -> None:
     analysis = analysis_of(SPLIT)
     names = {
-        member.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, member, 10)]
-        for member in analysis.dump.members
+        file.kind.value: [symbol.name for symbol in document_symbols(analysis.dump, file, 10)]
+        for file in analysis.dump.files
     }
     assert names == {
         "buffer-assignment": ["BufferAssignment"],

@@ -16,7 +16,7 @@ from samples import (
     analysis_of,
     analysis_of_text,
     assignments,
-    member,
+    dump_file,
     odd_texts,
     on_all_dumps,
 )
@@ -27,17 +27,17 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import Instruction, Mention, Role, Value, mention_at
 from xla_lens.model.places.places import slice_place, used_value_place
 from xla_lens.model.places.tokens import Token, TokenType
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
 from xla_lens.syntax.excerpt import LOOKED_AT
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
     """The words of a file from one text to another, each behind what it is: `!` for a definition, `*` for what is live
     at the peak.
     """
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         text = file.document.data.decode()
         if first in text:
             start = text.index(first)
@@ -48,7 +48,7 @@ def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
     raise AssertionError(first)
 
 
-def _text(file: Member, found: list[Token]) -> str:
+def _text(file: DumpFile, found: list[Token]) -> str:
     lines: dict[int, list[str]] = {}
     for token in found:
         marks = "!" * token.is_definition + "*" * token.is_live_at_peak
@@ -227,21 +227,21 @@ def test_a_name_that_a_string_quotes_is_a_name() -> None:
 def test_a_long_instruction_is_looked_at_in_part() -> None:
     text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * LOOKED_AT)
     analysis = analysis_of_text(text)
-    found = tokens(analysis, analysis.dump.members[0], 0, len(text), 100_000)
+    found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
     names = [token for token in found if text[token.start : token.end] == "%param"]
     assert LOOKED_AT / 8 - 20 < len(names) < LOOKED_AT / 8 + 20
     assert text[found[-1].start : found[-1].end] == "bytes", "what follows is looked at"
 
 
-@pytest.mark.parametrize("kind", MemberKind)
-def test_other_text_has_none(kind: MemberKind) -> None:
+@pytest.mark.parametrize("kind", FileKind)
+def test_other_text_has_none(kind: FileKind) -> None:
     module = next(DUMPS.glob("cpu-jaxlib0.12.0.1/mlp_train/module_0000*_optimizations.txt"))
     for text in (b"", b"a\n  b: c\n\n    size\n", module.read_bytes()):
-        file = member(text, kind)
+        file = dump_file(text, kind)
         assert tokens(analyse([file]), file, 0, len(text), 1000) == []
 
 
-def _check_order(file: Member, found: list[Token], start: int, end: int) -> None:
+def _check_order(file: DumpFile, found: list[Token], start: int, end: int) -> None:
     data = file.document.data
     for token, following in pairwise(found):
         assert token.end <= following.start
@@ -254,7 +254,7 @@ def _check_order(file: Member, found: list[Token], start: int, end: int) -> None
         assert b"\r" not in text
 
 
-def _check_windows(analysis: Analysis, file: Member) -> list[Token]:
+def _check_windows(analysis: Analysis, file: DumpFile) -> list[Token]:
     """Some lines have the same words as they have in the whole."""
     data = file.document.data
     found = tokens(analysis, file, 0, len(data), 10**6)
@@ -274,7 +274,7 @@ def test_each_thing_is_defined_once(path: Path) -> None:
     analysis = analysis_of(path)
     dump = analysis.dump
     defined = []
-    for file in dump.members:
+    for file in dump.files:
         found = _check_windows(analysis, file)
         defined += [(token.type, file, token.start, token.end) for token in found if token.is_definition]
     counts = Counter(token_type for token_type, *_ in defined)
@@ -286,7 +286,7 @@ def test_each_thing_is_defined_once(path: Path) -> None:
         assert [
             dump.value_label(value)
             for token_type, file, start, end in defined
-            if token_type is TokenType.VALUE and file is place.member and place.start <= start < end <= place.end
+            if token_type is TokenType.VALUE and file is place.file and place.start <= start < end <= place.end
         ] == [dump.value_label(value)]
     for token_type, file, start, _ in defined:
         if token_type is TokenType.INSTRUCTION:
@@ -296,7 +296,7 @@ def test_each_thing_is_defined_once(path: Path) -> None:
             assert isinstance(mention.target, Instruction)
 
 
-def _mentioned(analysis: Analysis, file: Member, count: int) -> list[Mention]:
+def _mentioned(analysis: Analysis, file: DumpFile, count: int) -> list[Mention]:
     """Names in rows of any kind, and in instructions."""
     chance, document = random.Random(len(file.document.data)), file.document
     mentions = []
@@ -311,7 +311,7 @@ def _mentioned(analysis: Analysis, file: Member, count: int) -> list[Mention]:
 def _check(analysis: Analysis) -> Counter[Role]:
     """A name is a value where it means one, and is live at the peak where a hover says so."""
     seen: Counter[Role] = Counter()
-    for file in analysis.dump.members:
+    for file in analysis.dump.files:
         for mention in _mentioned(analysis, file, 30):
             found = tokens(analysis, file, mention.start, mention.end, 100)
             _check_order(file, found, mention.start, mention.end)
@@ -339,7 +339,7 @@ def test_names_of_all_dumps_mean_what_a_hover_says(of_all_dumps: Mapping[str, Co
 def test_words_of_broken_dumps() -> None:
     seen = 0
     for text in odd_texts():
-        file = member(text)
+        file = dump_file(text)
         analysis = analyse([file])
         found = tokens(analysis, file, 0, len(text), 10**6)
         _check_order(file, found, 0, len(text))

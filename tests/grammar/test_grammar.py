@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_files, needs_shared_dumps, never
+from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps, never
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.tree import HLO, XLA_DUMP, parse_file
 from xla_lens.syntax.walk import read_columns
@@ -29,14 +29,14 @@ def _captured(query: Query, root: Node) -> list[Node]:
     return [node for nodes in QueryCursor(query).captures(root).values() for node in nodes]
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_knows_every_line(path: Path) -> None:
     root = _root(path)
     assert not root.has_error
     assert not _captured(_UNKNOWN, root)
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_knows_every_line_with_crlf(path: Path) -> None:
     text = path.read_bytes()
     with_crlf = Parser(XLA_DUMP).parse(text.replace(b"\n", b"\r\n")).root_node
@@ -44,7 +44,7 @@ def test_knows_every_line_with_crlf(path: Path) -> None:
     assert str(with_crlf) == str(_root(path))
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_reads_every_instruction_and_shape(path: Path) -> None:
     for node in _captured(_HLO, _root(path)):
         root = Parser(HLO).parse(node.text or b"").root_node
@@ -54,7 +54,7 @@ def test_reads_every_instruction_and_shape(path: Path) -> None:
 
 @needs_shared_dumps
 def test_knows_every_line_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
-    files = dump_files(SHARED_DUMPS) + dump_files(big_dumps(tmp_path_factory.getbasetemp() / "big"))
+    files = dump_paths(SHARED_DUMPS) + dump_paths(big_dumps(tmp_path_factory.getbasetemp() / "big"))
     unknown = []
     parsed = set()
     for path in files:
@@ -90,7 +90,7 @@ def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
     ]
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
 def test_a_bad_line_leaves_its_neighbours_alone(path: Path) -> None:
     text = path.read_bytes()
     rows = _rows(read_columns(parse_file(text, never), text, never), text)
@@ -121,11 +121,11 @@ def _random_lines(seed: int, files: list[Path]) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_lines_in_any_order_give_no_error_node(seed: int) -> None:
-    for text in _random_lines(seed, dump_files(DUMPS)):
+    for text in _random_lines(seed, dump_paths(DUMPS)):
         assert not parse_file(text, never).root_node.has_error, text
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS)[::10], ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS)[::10], ids=lambda path: str(path.relative_to(DUMPS)))
 def test_any_cut_gives_no_error_node(path: Path) -> None:
     text = path.read_bytes()
     for end in range(0, len(text), max(1, len(text) // 300)):
@@ -136,7 +136,7 @@ def test_any_cut_gives_no_error_node(path: Path) -> None:
 def test_a_reparse_after_edits_equals_a_fresh_parse(seed: int) -> None:
     chance = random.Random(seed)
     parser = Parser(XLA_DUMP)
-    path = chance.choice(dump_files(DUMPS))
+    path = chance.choice(dump_paths(DUMPS))
     text = path.read_bytes()
     tree = parser.parse(text)
     for _ in range(60):
@@ -167,7 +167,7 @@ def test_highlights_reach_every_word() -> None:
     """No named leaf of a real dump is left without a colour."""
     query = Query(XLA_DUMP, (ROOT / "grammar/xla_dump/queries/highlights.scm").read_text())
     _QUERIES.append(query)
-    for path in dump_files(DUMPS)[::5]:
+    for path in dump_paths(DUMPS)[::5]:
         root = _root(path)
         coloured = {(node.start_byte, node.end_byte) for node in _captured(query, root)}
         leaves = [node for node in _leaves(root) if node.is_named and node.type not in ("instruction", "source_file")]

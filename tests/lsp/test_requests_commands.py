@@ -16,7 +16,7 @@ from lsp.wire import PATIENCE, RICH, Refused
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
 from xla_lens.model.checks.findings import Code
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 async def test_commands_tell_what_the_command_line_tells(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +73,7 @@ async def test_the_live_set_at_a_place(reader: Reader) -> None:
 
 async def test_the_live_set_at_a_place_of_the_module_and_of_a_page(reader: Reader) -> None:
     await reader.start()
-    uri = reader.open(find_set(SPLIT).paths[MemberKind.HLO])
+    uri = reader.open(find_set(SPLIT).paths[FileKind.HLO])
     row = next(row for row, line in enumerate(lines(reader.text(uri))) if line.startswith("  %ynn_fusion.1 = "))
     found = await reader.run("showLiveSet", {"uri": uri, "position": {"line": row, "character": 4}})
     assert found["text"].startswith("Live at step 36\n")

@@ -20,7 +20,7 @@ from xla_lens.features.memory_map import memory_map
 from xla_lens.files import find_set
 from xla_lens.lsp import visits
 from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _SETS = pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
 
@@ -152,7 +152,7 @@ async def test_a_place_in_a_file_that_is_too_big(reader: Reader, monkeypatch: py
     uri = reader.open(SPLIT)
     found = await reader.run("overview", {"uri": uri})
     assert {one["location"]["uri"] for one in found["spaces"][0]["live"]} == {uri}
-    report = find_set(SPLIT).paths[MemberKind.MEMORY_USAGE_REPORT].as_uri()
+    report = find_set(SPLIT).paths[FileKind.MEMORY_USAGE_REPORT].as_uri()
     assert (await reader.run("describe", {"uri": report, "value": 20}))["location"]["uri"] == uri
 
 
@@ -167,7 +167,7 @@ async def test_a_value_is_told_in_the_file_that_is_asked_about(reader: Reader) -
         location = (await reader.run("describe", {"uri": path.as_uri(), "value": value}))["location"]
         line = location["range"]["start"]["line"]
         told[kind.value] = path_of(location["uri"]).read_text().split("\n")[line]
-        assert (location["uri"] == path.as_uri()) == (kind is not MemberKind.MEMORY_USAGE_REPORT)
+        assert (location["uri"] == path.as_uri()) == (kind is not FileKind.MEMORY_USAGE_REPORT)
     assert told == {
         "values": "<244 dot @0>",
         "buffer-assignment": " value: <244 dot @0> (size=1605632,offset=0): f32[784,512]{1,0}",
@@ -323,7 +323,7 @@ async def test_a_page_stands_for_its_set(reader: Reader) -> None:
 @_SETS
 async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
     await reader.start()
-    uris = {str(member): reader.open(member) for member in find_set(path).paths.values()}
+    uris = {str(file): reader.open(file) for file in find_set(path).paths.values()}
     uri = uris[str(path)]
     count = len((await reader.run("memoryMap", {"uri": uri}))["values"]["label"])
     for value in range(0, count, max(1, count // 12)):
@@ -341,7 +341,7 @@ async def test_a_description_is_the_hover(reader: Reader, path: Path) -> None:
 @_SETS
 async def test_allocations_and_steps_are_described(reader: Reader, path: Path) -> None:
     await reader.start()
-    uri, *_ = [reader.open(member) for member in find_set(path).paths.values()]
+    uri, *_ = [reader.open(file) for file in find_set(path).paths.values()]
     found = await reader.run("memoryMap", {"uri": uri})
     for name, numbers in (
         ("allocation", range(len(found["allocations"]["index"]))),

@@ -9,13 +9,13 @@ from samples import DUMPS, analysis_of, assignments, mark, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import Allocation, Value, mention_at
 from xla_lens.render.numbers import human
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def _check_rows(analysis: Analysis) -> int:
     """Each row means a value at its offset, of the size that it tells."""
     dump = analysis.dump
-    (report,) = (file for file in dump.members if file.kind is MemberKind.MEMORY_USAGE_REPORT)
+    (report,) = (file for file in dump.files if file.kind is FileKind.MEMORY_USAGE_REPORT)
     rows = report.columns.report_rows
     for start, end, offset in zip(rows.start.tolist(), rows.end.tolist(), rows.offset.tolist(), strict=True):
         mention = mention_at(dump, report, start + 1)
@@ -31,15 +31,13 @@ def _check_rows(analysis: Analysis) -> int:
 def test_rows() -> None:
     analyses = [analysis_of(path) for path in assignments()]
     with_report = [
-        analysis
-        for analysis in analyses
-        if MemberKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.members}
+        analysis for analysis in analyses if FileKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.files}
     ]
     assert sum(map(_check_rows, with_report)) > 200
 
 
 def _check(analysis: Analysis) -> int | None:
-    has_report = MemberKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.members}
+    has_report = FileKind.MEMORY_USAGE_REPORT in {file.kind for file in analysis.dump.files}
     return _check_rows(analysis) if has_report else None
 
 

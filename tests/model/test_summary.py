@@ -18,8 +18,8 @@ from samples import (
     analysis_of_text,
     assignments,
     damaged,
+    dump_file,
     facts,
-    member,
     on_all_dumps,
 )
 from xla_lens.model import summary as summary_module
@@ -39,10 +39,10 @@ def _size_bytes(entries: Entries) -> int:
 
 def _check_places(analysis: Analysis, summary: SetSummary) -> int:
     """What stands at the places of some entries is their label. Gives how many were looked at."""
-    entries, members = summary.entries, analysis.dump.members
+    entries, files = summary.entries, analysis.dump.files
     rows = np.unique(np.linspace(0, len(entries) - 1, min(_SAMPLES, len(entries))).astype(int)).tolist()
     for row in rows:
-        document = members[entries.file[row]].document
+        document = files[entries.file[row]].document
         start = to_offset(document, int(entries.row[row]), int(entries.column[row]), Encoding.UTF16)
         text = document.data[start : start + int(entries.width[row])].decode()
         assert text == ("" if entries.kind[row] == EntryKind.MODULE else entries.label(row))
@@ -52,7 +52,7 @@ def _check_places(analysis: Analysis, summary: SetSummary) -> int:
 def _check_entries(analysis: Analysis, summary: SetSummary) -> None:
     entries, dump, memory = summary.entries, analysis.dump, analysis.memory
     assert np.all(np.diff(entries.size_bytes.astype(np.int64)) <= 0)
-    assert [(file.label, file.kind) for file in summary.files] == [(file.label, file.kind) for file in dump.members]
+    assert [(file.label, file.kind) for file in summary.files] == [(file.label, file.kind) for file in dump.files]
     kept = [np.count_nonzero(entries.kind == kind) for kind in EntryKind]
     assert kept == [1, min(summary.allocation_count, ENTRY_LIMIT), min(summary.value_count, ENTRY_LIMIT)]
     allocations = np.flatnonzero(entries.kind == EntryKind.ALLOCATION)
@@ -113,8 +113,8 @@ def test_summaries_of_all_dumps(of_all_dumps: Mapping[str, dict[str, Any]]) -> N
 
 
 def test_a_summary_keeps_nothing_of_its_set() -> None:
-    analysis = analyse([member(SEED.read_bytes())])
-    kept = weakref.ref(analysis.dump.members[0].document), weakref.ref(analysis.dump)
+    analysis = analyse([dump_file(SEED.read_bytes())])
+    kept = weakref.ref(analysis.dump.files[0].document), weakref.ref(analysis.dump)
     summary = summarise(analysis, Encoding.UTF16)
     del analysis
     assert [reference() for reference in kept] == [None, None]
@@ -165,7 +165,7 @@ def test_columns_are_in_the_units_of_the_encoding(encoding: str, before: int, wi
 def test_a_set_that_is_empty_or_broken_has_a_summary() -> None:
     assert len(summarise(analyse([]), Encoding.UTF16).entries) == 0
     for text in (b"", b"\n", b"nothing\n", b"BufferAssignment:\nallocation 0: size x:\n value: <1 a @0>\n"):
-        entries = summarise(analyse([member(text)]), Encoding.UTF16).entries
+        entries = summarise(analyse([dump_file(text)]), Encoding.UTF16).entries
         assert (len(entries), entries.label(0), entries.size_bytes[0]) == (1, "test", -1)
 
 
@@ -173,7 +173,7 @@ def test_a_set_that_is_empty_or_broken_has_a_summary() -> None:
 def test_a_damaged_set_has_a_summary(path: Path) -> None:
     for number, text in damaged(path.read_bytes()[:20_000]):
         if number % 10 == 0:
-            analysis = analyse([member(text)])
+            analysis = analyse([dump_file(text)])
             assert _check_places(analysis, summarise(analysis, Encoding.UTF16))
 
 

@@ -14,7 +14,7 @@ from xla_lens.render.markdown import code, table
 from xla_lens.render.report import report_markdown
 from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table
 from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 HOSTILE = [
     "a",
@@ -67,7 +67,7 @@ def check_structure(lines: list[str]) -> None:
 
 
 def _report(analysis: Analysis, name: str = "a/b.txt", **options: object) -> Report:
-    return report(analysis, {MemberKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))  # type: ignore[arg-type]
+    return report(analysis, {FileKind.BUFFER_ASSIGNMENT: name}, replace(ReportOptions(top=5), **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -23,7 +23,7 @@ def _page(analysis: Analysis, page: Page, limit: int = 1000) -> PageText:
 
 
 def _target_text(place: Place) -> str:
-    return place.member.document.data[place.start : place.end].decode()
+    return place.file.document.data[place.start : place.end].decode()
 
 
 def check(analysis: Analysis, page: Page, expected: str, limit: int = 1000) -> None:
@@ -267,8 +267,8 @@ def test_no_name_breaks_a_line(name: str) -> None:
 
 
 def test_a_path_that_is_no_unicode() -> None:
-    member = replace(analysis_of(SEED).dump.members[0], label="/a/\udcff/b.txt")
-    text = _page(analyse([member]), SummaryPage()).text
+    file = replace(analysis_of(SEED).dump.files[0], label="/a/\udcff/b.txt")
+    text = _page(analyse([file]), SummaryPage()).text
     assert "\n  files      buffer-assignment in /a/?\n" in text
 
 
@@ -293,9 +293,9 @@ def _check_links(analysis: Analysis, page: Page) -> int:
         if step := re.fullmatch(r"(?:step )?(\d+)", text):
             place = subject_place(dump, Subject(SubjectKind.STEP, int(step[1])))
             assert place == link.target
-            row = link.target.member.document.row(link.target.start)
-            start, stop = link.target.member.document.line_span(row)
-            assert link.target.member.document.data[start:stop].decode().strip() == f"{step[1]}:{target}"
+            row = link.target.file.document.row(link.target.start)
+            start, stop = link.target.file.document.line_span(row)
+            assert link.target.file.document.data[start:stop].decode().strip() == f"{step[1]}:{target}"
         elif text.startswith("allocation "):
             assert target.startswith(f"{text}: ")
         elif text.startswith("XLA prints "):
@@ -311,7 +311,7 @@ def _check_numbers(analysis: Analysis, page: Page) -> None:
     text = _page(analysis, page, 200).text
     if isinstance(facts, LiveSetFacts) and facts.spaces and isinstance(page, LiveSetPage):
         options = ReportOptions(top=200, at_step=page.step, parts=frozenset())
-        files = {member.kind: member.label for member in analysis.dump.members}
+        files = {file.kind: file.label for file in analysis.dump.files}
         told = [space.at_step for space in report(analysis, files, options).spaces]
         assert [space.live for space in facts.spaces] == told
         for space in facts.spaces:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, dump_files, never
+from samples import DUMPS, dump_paths, never
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.tree import Cancelled, parse_file
 from xla_lens.syntax.walk import read_columns
 
-_FILES = dump_files(DUMPS)
+_FILES = dump_paths(DUMPS)
 
 
 def _columns(text: bytes) -> FileColumns:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tree_sitter import Parser
 
-from samples import DUMPS, dump_files, member, odd_texts
-from xla_lens.model.tables.members import Member
+from samples import DUMPS, dump_file, dump_paths, odd_texts
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, _leaves_below, leaves, parts_at
 from xla_lens.syntax.hlo.grammar import parse_instruction
@@ -18,7 +18,7 @@ from xla_lens.syntax.tree import XLA_DUMP
 _OTHER_GRAMMARS = ("instruction", "other_text")
 
 
-def _instructions(file: Member) -> list[tuple[int, int]]:
+def _instructions(file: DumpFile) -> list[tuple[int, int]]:
     used = file.columns.used_values
     spans = zip(used.instruction_start.tolist(), used.instruction_end.tolist(), strict=True)
     return [span for span in spans if span[0] != NONE]
@@ -32,7 +32,7 @@ def _windows(text: bytes) -> Iterator[tuple[int, int]]:
         yield start, min(len(text), start + chance.choice([0, 1, 40, 400, 2000]))
 
 
-def _check(file: Member) -> None:
+def _check(file: DumpFile) -> None:
     """Against the leaves of the tree of the whole file."""
     text, instructions = file.document.data, _instructions(file)
     whole = _leaves_below(Parser(XLA_DUMP).parse(text).root_node)
@@ -51,15 +51,15 @@ def _check(file: Member) -> None:
         assert [part for part in inner if not any(a <= part.start < b for a, b in instructions)] == expected
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_lines_parse_as_in_the_whole_file(path: Path) -> None:
-    _check(member(path.read_bytes()))
-    _check(member(path.read_bytes().replace(b"\n", b"\r\n")))
+    _check(dump_file(path.read_bytes()))
+    _check(dump_file(path.read_bytes().replace(b"\n", b"\r\n")))
 
 
 def test_lines_of_broken_dumps_parse_as_in_the_whole_file() -> None:
     for text in odd_texts():
-        _check(member(text))
+        _check(dump_file(text))
 
 
 def test_lines_of_standard_output_belong_to_their_file() -> None:
@@ -71,16 +71,16 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
         (b"module_0001.f.ir.ll", b"  b\n    1:c\n}\n" * 99),
     ):
         text += b"*** Begin %s ***\n%s*** End %s ***\n" % (name, content, name)
-    file = member(text)
+    file = dump_file(text)
     _check(file)
     words = [text[part.start : part.end] for part in leaves(text, file.columns, 0, len(text))]
     assert b"a" in words
     assert b"b" not in words
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_instructions_are_as_the_grammar_has_them(path: Path) -> None:
-    file = member(path.read_bytes())
+    file = dump_file(path.read_bytes())
     text = file.document.data
     for start, end in _instructions(file):
         found = {part for part in leaves(text, file.columns, start, end) if start <= part.start < end}
@@ -97,7 +97,7 @@ def test_instructions_are_as_the_grammar_has_them(path: Path) -> None:
 
 def test_the_parts_at_a_place_lie_in_each_other() -> None:
     for text in odd_texts():
-        file = member(text)
+        file = dump_file(text)
         for offset in range(0, len(text) + 1, 1 + len(text) // 50):
             parts = parts_at(text, file.columns, offset)
             assert all(part.start <= offset <= part.end for part in parts)

@@ -84,8 +84,8 @@ def _text(finding: Finding) -> Iterator[str]:
 
 
 def _position(place: Place) -> str:
-    row, column = to_position(place.member.document, place.start, Encoding.UTF32)
-    return f"{place.member.label}:{row + 1}:{column + 1}"
+    row, column = to_position(place.file.document, place.start, Encoding.UTF32)
+    return f"{place.file.label}:{row + 1}:{column + 1}"
 
 
 def _summary(findings: list[Finding], sets: int) -> str:

@@ -23,7 +23,7 @@ def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
     """Loads the sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
     for files in sets_at(paths):
         loaded = load_files(files, {}, {}, lambda: False)
-        yield LoadedSet(files, analyse(file.member for file in loaded.values()))
+        yield LoadedSet(files, analyse(file.dump_file for file in loaded.values()))
 
 
 def sets_at(paths: list[Path]) -> list[SetFiles]:

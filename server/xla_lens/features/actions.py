@@ -28,8 +28,8 @@ from xla_lens.model.places.mentions import (
 )
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE
 
 _MOST: Final = 2
@@ -80,19 +80,19 @@ class GoToSource:
 Action: TypeAlias = Explain | GoToRelated | ShowPage | GoToPeak | GoToSource
 
 
-def actions(analysis: Analysis, module: HloModule | None, member: Member, start: int, end: int) -> list[Action]:
+def actions(analysis: Analysis, module: HloModule | None, file: DumpFile, start: int, end: int) -> list[Action]:
     """What can be done from byte `start` to `end` of a file, the most helpful first: thirteen things at most. Releases
     since jaxlib 0.8.2 tell the sources in the HLO module.
     """
     here = [
         finding
         for finding in analysis.findings
-        if finding.place.member is member and finding.place.start <= end and start <= finding.place.end
+        if finding.place.file is file and finding.place.start <= end and start <= finding.place.end
     ]
     first: dict[Code, Finding] = {}
     for finding in here:
         first.setdefault(finding.code, finding)
-    mention = mention_at(analysis.dump, member, start)
+    mention = mention_at(analysis.dump, file, start)
     leading = list(_of_mention(analysis, mention)) if mention else []
     known = {_line(action.place) for action in leading if isinstance(action, GoToPeak)}
     explaining = [*islice(map(Explain, first.values()), _MOST), *islice(_related(here, known), _MOST)]
@@ -136,7 +136,7 @@ def _related(findings: list[Finding], known: set[tuple[str, int]]) -> Iterator[A
 
 
 def _line(place: Place) -> tuple[str, int]:
-    return place.member.label, place.member.document.row(place.start)
+    return place.file.label, place.file.document.row(place.start)
 
 
 def _of_mention(analysis: Analysis, mention: Mention) -> Iterator[Action]:

@@ -31,8 +31,8 @@ from xla_lens.model.hlo.dataflow import (
 )
 from xla_lens.model.places.mentions import Instruction, Mention, Role, Step, Value, meaning
 from xla_lens.model.places.places import Place, row_places, use_places, used_value_block
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 ItemTarget: TypeAlias = Value | Instruction
@@ -153,7 +153,7 @@ def _instruction_item(dump: DumpSet, name: int) -> Item | None:
     return _instruction_items(dump, dump.used, [name])[0]
 
 
-def _instruction_items(dump: DumpSet, used: Member, names: list[int]) -> list[Item | None]:
+def _instruction_items(dump: DumpSet, used: DumpFile, names: list[int]) -> list[Item | None]:
     """For each of some names the values that the instruction defines, as one item; if it defines none, the instruction
     itself, None if no use names it.
     """
@@ -165,7 +165,7 @@ def _instruction_items(dump: DumpSet, used: Member, names: list[int]) -> list[It
     ]
 
 
-def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
+def _item(dump: DumpSet, used: DumpFile, rows: Column) -> Item:
     """One value, or several of one instruction."""
     values, first = dump.values, int(rows[0])
     name, index = int(values.name[first]), int(values.index[first]) if len(rows) == 1 else NONE
@@ -195,7 +195,7 @@ def _item(dump: DumpSet, used: Member, rows: Column) -> Item:
     )
 
 
-def _silent_item(dump: DumpSet, used: Member, use: int) -> Item:
+def _silent_item(dump: DumpSet, used: DumpFile, use: int) -> Item:
     """An instruction that defines no value, by the first row of `DumpSet.uses` that names it."""
     name = int(dump.uses.name[use])
     ((place, name_end),) = use_places(dump, used, range(use, use + 1))

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.places.blocks import BlockKind, blocks
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import Column
 
 
@@ -22,13 +22,13 @@ class Fold:
     kind: BlockKind
 
 
-def folds(member: Member, limit: int) -> list[Fold]:
+def folds(file: DumpFile, limit: int) -> list[Fold]:
     """What can be folded, in the order of the text; where there is more than `limit`, what has the most lines. No two
     share lines, but those that lie in each other.
     """
-    found, line_starts = blocks(member, 0, len(member.document.data)), member.document.line_starts
+    found, line_starts = blocks(file, 0, len(file.document.data)), file.document.line_starts
     first_line, last_line = (line_starts.searchsorted(place, "right") - 1 for place in (found.start, found.end))
-    shared, end = _shared_lines(member), found.end
+    shared, end = _shared_lines(file), found.end
     if len(shared):
         is_shared = np.isin(last_line, shared) & np.isin(found.kind, _BEFORE_HEADERS)
         end = np.where(is_shared, line_starts[last_line] - 1, end)
@@ -44,9 +44,9 @@ _KINDS: Final = tuple(BlockKind)
 _BEFORE_HEADERS: Final = (BlockKind.VALUE, BlockKind.INSTRUCTION)
 
 
-def _shared_lines(member: Member) -> Column:
+def _shared_lines(file: DumpFile) -> Column:
     """The lines in which the header of a value stands behind the instruction of the one before, as in 2024."""
-    document, starts = member.document, member.columns.used_values.start
+    document, starts = file.document, file.columns.used_values.start
     before = np.frombuffer(document.data, np.uint8)[np.maximum(starts - 1, 0)]
     lines: Column = document.line_starts.searchsorted(starts[before > ord("\r")], "right") - 1
     return lines

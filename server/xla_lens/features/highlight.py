@@ -6,8 +6,8 @@ from itertools import islice
 
 from xla_lens.model.places.mentions import Mention, Role, Target
 from xla_lens.model.places.occurrences import is_declaration, occurrences
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 
 
 class HighlightKind(Enum):
@@ -27,12 +27,12 @@ class Highlight:
     kind: HighlightKind
 
 
-def highlights(dump: DumpSet, member: Member, mention: Mention, limit: int) -> list[Highlight]:
+def highlights(dump: DumpSet, file: DumpFile, mention: Mention, limit: int) -> list[Highlight]:
     """The words of a file that mean the same as one of them, each once, the one itself among them; at most `limit`."""
     kinds = {role: _kind(mention.target, role) for role in Role}
     found = [
         Highlight(occurrence.word.start, occurrence.word.end, kinds[occurrence.role])
-        for occurrence in islice(occurrences(dump, mention.target, member), limit)
+        for occurrence in islice(occurrences(dump, mention.target, file), limit)
     ]
     if not any(word.start == mention.start and word.end == mention.end for word in found):
         found = [Highlight(mention.start, mention.end, HighlightKind.TEXT), *found[: limit - 1]]

@@ -10,8 +10,8 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import made_bytes
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -61,13 +61,13 @@ class Hint:
     facts: HintFacts
 
 
-def hints(analysis: Analysis, member: Member, start: int, end: int, limit: int) -> list[Hint]:
+def hints(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Hint]:
     """The hints between two bytes of a file, at most `limit` of each kind."""
     dump = analysis.dump
     found: list[Hint] = []
-    if member is dump.assignment:
+    if file is dump.assignment:
         found += islice(_slices(analysis, _rows(dump.slices, start, end)), limit)
-    if member is dump.live:
+    if file is dump.live:
         found += islice(_schedule(analysis, _rows(dump.schedule, start, end)[:limit]), limit)
         found += islice(_live_ranges(analysis, _rows(dump.live_ranges, start, end)), limit)
         found += islice(_peaks(analysis, _rows(dump.peaks, start, end)), limit)

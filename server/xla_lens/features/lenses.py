@@ -18,9 +18,9 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage
 from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest, taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Table
 
 LENS_LIMIT: Final = 500
@@ -151,20 +151,20 @@ class TruePeakLens:
 LensFacts: TypeAlias = SummaryLens | LimitLens | FillLens | UsesLens | ShareLens | LiveLens | PeakLens | TruePeakLens
 
 
-def lenses(analysis: Analysis, member: Member, limit: int = LENS_LIMIT) -> list[Lens]:
+def lenses(analysis: Analysis, file: DumpFile, limit: int = LENS_LIMIT) -> list[Lens]:
     """The lenses of a file in the order of its lines, on at most `limit` of its allocations and of its values: on the
     biggest.
     """
     dump = analysis.dump
     found: list[Lens] = []
-    if member is dump.assignment:
+    if file is dump.assignment:
         found += _on_allocations(dump, limit)
-    if member is dump.used:
+    if file is dump.used:
         found += _on_used_values(analysis, limit)
-    if member is dump.live:
+    if file is dump.live:
         found += _on_steps(analysis)
     found.sort(key=lambda lens: lens.offset)
-    return [*_on_top(dump, member, limit), *found]
+    return [*_on_top(dump, file, limit), *found]
 
 
 def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
@@ -195,10 +195,10 @@ def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
 # ---------------------------------------------------------------- where they are
 
 
-def _on_top(dump: DumpSet, member: Member, limit: int) -> Iterator[Lens]:
+def _on_top(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Lens]:
     yield Lens(0, LensKind.SUMMARY)
-    allocations = len(_worth_telling(dump)) if member is dump.assignment else 0
-    values = len(dump.used_values) if member is dump.used else 0
+    allocations = len(_worth_telling(dump)) if file is dump.assignment else 0
+    values = len(dump.used_values) if file is dump.used else 0
     if max(allocations, values) > limit:
         yield Lens(0, LensKind.LIMIT, limit)
 
@@ -243,8 +243,8 @@ def _on_steps(analysis: Analysis) -> Iterator[Lens]:
         yield from _lenses(dump.live, LensKind.TRUE_PEAK, dump.peaks, peaks, np.full(len(peaks), default.color))
 
 
-def _lenses(member: Member, kind: LensKind, table: Table, rows: Column, numbers: Column) -> Iterator[Lens]:
-    starts = member.document.line_starts
+def _lenses(file: DumpFile, kind: LensKind, table: Table, rows: Column, numbers: Column) -> Iterator[Lens]:
+    starts = file.document.line_starts
     lines = starts[starts.searchsorted(table.start[rows], "right") - 1]
     for offset, number in zip(lines.tolist(), numbers.tolist(), strict=True):
         yield Lens(offset, kind, number)

@@ -32,8 +32,8 @@ from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, own_frame
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.places.places import Place, total_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Section, UsedValues
 
 
@@ -57,26 +57,26 @@ class Link:
     target: LinkTarget
 
 
-def links(dump: DumpSet, module: HloModule | None, member: Member, limit: int) -> list[Link]:
+def links(dump: DumpSet, module: HloModule | None, file: DumpFile, limit: int) -> list[Link]:
     """The links of a file in the order of its text, at most `limit` of each kind. Releases since jaxlib 0.8.2 tell the
     sources in the HLO module.
     """
-    found = list(islice(_headers(dump, member), limit))
-    if member is dump.used:
-        found += islice(_sources(dump, module, member), limit)
-    if member is dump.live:
-        found += islice(_breakdown(dump, module, member), limit)
+    found = list(islice(_headers(dump, file), limit))
+    if file is dump.used:
+        found += islice(_sources(dump, module, file), limit)
+    if file is dump.live:
+        found += islice(_breakdown(dump, module, file), limit)
     return sorted(found, key=lambda link: link.start)
 
 
 # ---------------------------------------------------------------- source
 
 
-def _sources(dump: DumpSet, module: HloModule | None, member: Member) -> Iterator[Link]:
+def _sources(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
     """The source of each quoted instruction. All values of a tuple quote the same text, the longest there are: so each
     instruction is searched once, and its other quotes only if that finds something.
     """
-    data, used = member.document.data, dump.used_values
+    data, used = file.document.data, dump.used_values
     rows = np.flatnonzero(used.instruction_start != NONE)
     without_source: set[int] = set()
     for name, start, end in chain.from_iterable(_spans(used, part) for part in _parts(rows)):
@@ -104,11 +104,11 @@ def _spans(used: UsedValues, rows: Column) -> Iterator[tuple[int, int, int]]:
     return zip(names.tolist(), used.instruction_start[rows].tolist(), used.instruction_end[rows].tolist(), strict=True)
 
 
-def _breakdown(dump: DumpSet, module: HloModule | None, member: Member) -> Iterator[Link]:
+def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Iterator[Link]:
     """The breakdown of the printed peak. Its lines have the op_name of values that are live there, or if that is not
     told the name of a value.
     """
-    tree, data = dump.stack_traces, member.document.data
+    tree, data = dump.stack_traces, file.document.data
     if not len(tree):
         return
     # All elements of a tuple have the same, and the longest text there is.
@@ -158,28 +158,28 @@ _WORDS: Final = re.compile(
 )
 
 
-def _headers(dump: DumpSet, member: Member) -> Iterator[Link]:
-    sections = member.columns.sections
+def _headers(dump: DumpSet, file: DumpFile) -> Iterator[Link]:
+    sections = file.columns.sections
     for start, section in zip(sections.start.tolist(), map(Section, sections.section.tolist()), strict=True):
-        yield from _header(dump, member, start, _NEXT.get(section, ()))
+        yield from _header(dump, file, start, _NEXT.get(section, ()))
     total = total_place(dump)
-    if total and total.member is member:
-        yield from _header(dump, member, total.start, (Section.REPORT,))
+    if total and total.file is file:
+        yield from _header(dump, file, total.start, (Section.REPORT,))
 
 
-def _header(dump: DumpSet, member: Member, start: int, wanted: tuple[Section, ...]) -> Iterator[Link]:
-    words = _WORDS.match(member.document.data, start)
-    targets = (target for section in wanted if (target := _first(dump, member, section)))
+def _header(dump: DumpSet, file: DumpFile, start: int, wanted: tuple[Section, ...]) -> Iterator[Link]:
+    words = _WORDS.match(file.document.data, start)
+    targets = (target for section in wanted if (target := _first(dump, file, section)))
     target = next(targets, None)
     if words and target:
         yield Link(words.start(), words.end(), target)
 
 
-def _first(dump: DumpSet, member: Member, wanted: Section) -> SectionHeader | None:
+def _first(dump: DumpSet, file: DumpFile, wanted: Section) -> SectionHeader | None:
     """The first part of a kind in another file."""
-    for other in dump.members:
+    for other in dump.files:
         rows = np.flatnonzero(other.columns.sections.section == wanted)
-        if other is not member and len(rows):
+        if other is not file and len(rows):
             start = int(other.columns.sections.start[rows[0]])
             end = other.document.line_span(other.document.row(start))[1]
             return SectionHeader(wanted, Place(other, start, end))

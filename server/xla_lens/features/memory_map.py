@@ -87,7 +87,7 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
     op_names, op_name = _pooled([found[name].op_name for name in values.name.tolist()])
     frames, frame = _pooled([found[name].frame for name in values.name.tolist()])
     return MemoryMap(
-        module=module_of(dump.members),
+        module=module_of(dump.files),
         instructions=instructions,
         shapes=shapes,
         op_names=op_names,

@@ -76,7 +76,7 @@ def overview(analysis: Analysis, module: HloModule | None, top: int) -> Overview
     """The overview of a set, in lists of at most `top`."""
     dump = analysis.dump
     return Overview(
-        module=module_of(dump.members),
+        module=module_of(dump.files),
         spaces=tuple(_space(dump, module, space, top) for space in analysis.memory.spaces),
         printed_peak=first_printed_peak(dump),
         printed_place=row_place(dump.live, dump.peaks, 0) if dump.live and len(dump.peaks) else None,

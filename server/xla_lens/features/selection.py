@@ -3,31 +3,31 @@
 from collections.abc import Iterator
 
 from xla_lens.model.places.blocks import blocks
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import parts_at
 from xla_lens.syntax.nesting import enclosing, nested
 
 
-def selection(member: Member, offset: int, limit: int) -> list[tuple[int, int]]:
+def selection(file: DumpFile, offset: int, limit: int) -> list[tuple[int, int]]:
     """The spans around a byte of a file, from the smallest on, at most `limit`. Each lies within the next; the last is
     the whole file. A place right behind a word counts as the word.
     """
-    return nested(_around(member, offset), offset, len(member.document.data), limit)
+    return nested(_around(file, offset), offset, len(file.document.data), limit)
 
 
-def _around(member: Member, offset: int) -> Iterator[tuple[int, int]]:
-    data, used = member.document.data, member.columns.used_values
+def _around(file: DumpFile, offset: int) -> Iterator[tuple[int, int]]:
+    data, used = file.document.data, file.columns.used_values
     row = int(used.start.searchsorted(offset, "right")) - 1
     start, end = (int(column[row]) if row >= 0 else NONE for column in (used.instruction_start, used.instruction_end))
     if start != NONE and start <= offset <= end:
         yield from _within(data, start, end, offset)
     else:
-        parts = parts_at(data, member.columns, offset)
+        parts = parts_at(data, file.columns, offset)
         yield from ((part.start, part.end) for part in parts)
         if parts and parts[0].kind == "shape":
             yield from _within(data, parts[0].start, parts[0].end, offset)
-    around = blocks(member, offset, offset)
+    around = blocks(file, offset, offset)
     yield from zip(around.start.tolist(), around.end.tolist(), strict=True)
 
 

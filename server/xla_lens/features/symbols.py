@@ -10,15 +10,15 @@ import numpy as np
 
 from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
 from xla_lens.model.places.places import used_value_block
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Section, Table
 
 
-def document_symbols(dump: DumpSet, member: Member, limit: int) -> list[Symbol]:
+def document_symbols(dump: DumpSet, file: DumpFile, limit: int) -> list[Symbol]:
     """The outline of a file of a dump set: `limit` entries for each part at most."""
-    sections = member.columns.sections
+    sections = file.columns.sections
     roots: list[tuple[int, list[int]]] = []
     for row in range(len(sections)):
         if roots and sections.start[row] < sections.end[roots[-1][0]]:
@@ -26,32 +26,32 @@ def document_symbols(dump: DumpSet, member: Member, limit: int) -> list[Symbol]:
         else:
             roots.append((row, []))
     return [
-        _section(dump, member, row, limit, tuple(_section(dump, member, part, limit, ()) for part in parts))
+        _section(dump, file, row, limit, tuple(_section(dump, file, part, limit, ()) for part in parts))
         for row, parts in roots
     ]
 
 
-def _section(dump: DumpSet, member: Member, row: int, limit: int, parts: tuple[Symbol, ...]) -> Symbol:
-    sections = member.columns.sections
+def _section(dump: DumpSet, file: DumpFile, row: int, limit: int, parts: tuple[Symbol, ...]) -> Symbol:
+    sections = file.columns.sections
     start, end = int(sections.start[row]), int(sections.end[row])
-    header_end = min(member.document.line_span(member.document.row(start))[1], end)
+    header_end = min(file.document.line_span(file.document.row(start))[1], end)
     size, count, counted, children = None, len(parts), Counted.PART, parts
     match Section(int(sections.section[row])):
-        case Section.BUFFER_ASSIGNMENT if member is dump.assignment:
+        case Section.BUFFER_ASSIGNMENT if file is dump.assignment:
             size, count = sum(dump.allocations.size_bytes.tolist()), len(dump.allocations)
             counted, children = Counted.ALLOCATION, tuple(_allocations(dump, limit))
-        case Section.USED_VALUES if member is dump.used:
+        case Section.USED_VALUES if file is dump.used:
             count, counted = len(dump.used_values), Counted.VALUE
-            children = tuple(_used_values(dump, member, limit))
-        case Section.PEAK if member is dump.live:
+            children = tuple(_used_values(dump, file, limit))
+        case Section.PEAK if file is dump.live:
             rows = np.flatnonzero((start <= dump.peak_buffers.start) & (dump.peak_buffers.end <= end))
             size, count = sum(dump.peak_buffers.size_bytes[rows].tolist()), len(rows)
             counted, children = Counted.VALUE, tuple(_peak_buffers(dump, rows[:limit]))
         case Section.INSTRUCTION_SEQUENCE:
-            count, counted = len(member.columns.schedule), Counted.INSTRUCTION
+            count, counted = len(file.columns.schedule), Counted.INSTRUCTION
         case Section.BUFFER_LIVE_RANGES:
-            count, counted = len(member.columns.live_ranges), Counted.LIVE_RANGE
-    name = member.document.data[start:header_end].decode("utf-8", "replace").strip().rstrip(":")
+            count, counted = len(file.columns.live_ranges), Counted.LIVE_RANGE
+    name = file.document.data[start:header_end].decode("utf-8", "replace").strip().rstrip(":")
     return Symbol(name, SymbolKind.SECTION, start, end, start, header_end, size, None, count, counted, children)
 
 
@@ -81,11 +81,11 @@ def _allocations(dump: DumpSet, limit: int) -> Iterator[Symbol]:
         )
 
 
-def _used_values(dump: DumpSet, member: Member, limit: int) -> Iterator[Symbol]:
+def _used_values(dump: DumpSet, file: DumpFile, limit: int) -> Iterator[Symbol]:
     table, values = dump.used_values, dump.value_of_used_value
     readable = np.flatnonzero(values != NONE)
     for row in readable[biggest(dump.values.size_bytes[values[readable]], limit)].tolist():
-        yield _value(dump, table, row, values, end=used_value_block(dump, member, row).end)
+        yield _value(dump, table, row, values, end=used_value_block(dump, file, row).end)
 
 
 def _peak_buffers(dump: DumpSet, rows: Column) -> Iterator[Symbol]:

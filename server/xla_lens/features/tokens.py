@@ -14,23 +14,23 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.named_values import named_values
 from xla_lens.model.places.tokens import Token, TokenType
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import Part, leaves
 
 
-def tokens(analysis: Analysis, member: Member, start: int, end: int, limit: int) -> list[Token]:
+def tokens(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Token]:
     """The words of a file that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the end
     of a line. Of a long instruction only the first part is looked at.
     """
     found: list[Token] = []
-    document = member.document
-    if not member.columns.has_rows():
+    document = file.document
+    if not file.columns.has_rows():
         return found
     row, last = document.row(start), document.row(end)
     while row <= last and len(found) < limit:
         lines_end = document.line_span(min(row + _LINES - 1, last))[1]
-        found += _between(analysis, member, max(start, document.line_span(row)[0]), min(end, lines_end))
+        found += _between(analysis, file, max(start, document.line_span(row)[0]), min(end, lines_end))
         row += _LINES
     return found[:limit]
 
@@ -39,10 +39,10 @@ _LINES: Final = 256
 """How many lines are looked at in one go: a limit may make the rest needless."""
 
 
-def _between(analysis: Analysis, member: Member, start: int, end: int) -> Iterator[Token]:
-    data = member.document.data
-    parts = leaves(data, member.columns, start, end)
-    meanings = _meanings(analysis, member, [part for part in parts if part.kind in _NAMES])
+def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
+    data = file.document.data
+    parts = leaves(data, file.columns, start, end)
+    meanings = _meanings(analysis, file, [part for part in parts if part.kind in _NAMES])
     for kind, part_start, part_end in parts:
         is_value, is_definition, is_live_at_peak = next(meanings) if kind in _NAMES else _NOTHING
         token_type = TokenType.VALUE if is_value else _TYPES.get(kind)
@@ -56,10 +56,10 @@ def _between(analysis: Analysis, member: Member, start: int, end: int) -> Iterat
                 yield Token(token_start, token_end, token_type, is_definition, is_live_at_peak)
 
 
-def _meanings(analysis: Analysis, member: Member, names: list[Part]) -> Iterator[tuple[bool, bool, bool]]:
+def _meanings(analysis: Analysis, file: DumpFile, names: list[Part]) -> Iterator[tuple[bool, bool, bool]]:
     """For each name whether it means a value, is defined there, and is live at the peak."""
     starts, ends = np.array([(name.start, name.end) for name in names], np.int64).reshape(-1, 2).T
-    named = named_values(analysis.dump, member, starts, ends)
+    named = named_values(analysis.dump, file, starts, ends)
     is_value = named.value != NONE
     is_live = np.zeros(len(names), np.bool_)
     is_live[is_value] = live_at_peak(analysis.dump, analysis.memory, named.value[is_value])

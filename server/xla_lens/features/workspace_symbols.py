@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import encode
 
 SCATTERED_LIMIT: Final = 100_000
@@ -50,7 +50,7 @@ class WorkspaceSymbol:
     name: str
     kind: EntryKind
     module: str
-    file_kind: MemberKind
+    file_kind: FileKind
     label: str
     row: int
     start_column: int

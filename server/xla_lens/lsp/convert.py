@@ -17,7 +17,7 @@ from xla_lens.lsp.sync import uri_of
 from xla_lens.model.checks.findings import Finding, Severity
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.hints import hint_label
 from xla_lens.render.messages import message, related_message
 from xla_lens.render.symbols import symbol_detail
@@ -45,76 +45,76 @@ class Converter:
     """Places of one dump set to positions in the texts that the editor has now, which may be ahead of the analysis."""
 
     def __init__(self, opened: Mapping[Path, OpenDocument], client: Client) -> None:
-        # By the labels of their members: to make a path takes longer than all else about a position.
+        # By the labels of their files: to make a path takes longer than all else about a position.
         self._opened = {str(path): document for path, document in opened.items()}
         self._client = client
 
-    def uri(self, member: Member) -> str:
+    def uri(self, file: DumpFile) -> str:
         """The address of a file, as the editor has it if it is open."""
-        opened = self._opened.get(member.label)
-        return opened.uri if opened else uri_of(Path(member.label))
+        opened = self._opened.get(file.label)
+        return opened.uri if opened else uri_of(Path(file.label))
 
-    def position(self, member: Member, offset: int) -> lsp.Position:
+    def position(self, file: DumpFile, offset: int) -> lsp.Position:
         """Where a byte of an analysed file is."""
-        return lsp.Position(*self._position(member, offset))
+        return lsp.Position(*self._position(file, offset))
 
-    def _position(self, member: Member, offset: int) -> tuple[int, int]:
-        opened = self._opened.get(member.label)
-        document = member.document
+    def _position(self, file: DumpFile, offset: int) -> tuple[int, int]:
+        opened = self._opened.get(file.label)
+        document = file.document
         if opened and opened.analysed is document:
             document, offset = opened.document, forward(opened.edits, offset)
         return to_position(document, offset, self._client.encoding)
 
-    def range(self, member: Member, start: int, end: int) -> lsp.Range:
+    def range(self, file: DumpFile, start: int, end: int) -> lsp.Range:
         """Where some bytes of an analysed file are."""
-        return lsp.Range(self.position(member, start), self.position(member, end))
+        return lsp.Range(self.position(file, start), self.position(file, end))
 
-    def positions(self, member: Member, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
+    def positions(self, file: DumpFile, offsets: Sequence[int]) -> tuple[list[int], list[int]]:
         """The lines and the columns of many bytes of an analysed file."""
-        opened = self._opened.get(member.label)
+        opened = self._opened.get(file.label)
         if opened and opened.edits:
-            places = [self._position(member, offset) for offset in offsets]
+            places = [self._position(file, offset) for offset in offsets]
             return [row for row, _ in places], [column for _, column in places]
-        rows, columns = to_positions(member.document, np.array(offsets, np.int64), self._client.encoding)
+        rows, columns = to_positions(file.document, np.array(offsets, np.int64), self._client.encoding)
         return rows.tolist(), columns.tolist()
 
-    def ranges(self, member: Member, spans: Sequence[tuple[int, int]]) -> list[Json]:
+    def ranges(self, file: DumpFile, spans: Sequence[tuple[int, int]]) -> list[Json]:
         """Where many spans of an analysed file are, each a `Range`."""
-        rows, columns = self.positions(member, [*chain.from_iterable(spans)])
+        rows, columns = self.positions(file, [*chain.from_iterable(spans)])
         places = [{"line": row, "character": column} for row, column in zip(rows, columns, strict=True)]
         return [{"start": start, "end": end} for start, end in zip(places[::2], places[1::2], strict=True)]
 
     def locations(self, places: Iterable[Place]) -> Plain:
         """Where many places are, each a `Location`."""
         found: list[Json] = []
-        for member, group in groupby(places, lambda place: place.member):
-            uri = self.uri(member)
-            ranges = self.ranges(member, [(place.start, place.end) for place in group])
+        for file, group in groupby(places, lambda place: place.file):
+            uri = self.uri(file)
+            ranges = self.ranges(file, [(place.start, place.end) for place in group])
             found += [{"uri": uri, "range": where} for where in ranges]
         return Plain(found)
 
     def location(self, place: Place) -> lsp.Location:
         """Where a place is."""
-        return lsp.Location(self.uri(place.member), self.range(place.member, place.start, place.end))
+        return lsp.Location(self.uri(place.file), self.range(place.file, place.start, place.end))
 
     def link(self, place: Place, origin: lsp.Range) -> lsp.LocationLink:
         """A link from a range to a place: editors show its whole line, and put the cursor on it."""
-        start, end = place.member.document.line_span(place.member.document.row(place.start))
+        start, end = place.file.document.line_span(place.file.document.row(place.start))
         whole, name = (
-            self.range(place.member, start, max(end, place.end)),
-            self.range(place.member, place.start, place.end),
+            self.range(place.file, start, max(end, place.end)),
+            self.range(place.file, place.start, place.end),
         )
-        return lsp.LocationLink(self.uri(place.member), whole, name, origin)
+        return lsp.LocationLink(self.uri(place.file), whole, name, origin)
 
     def address(self, place: Place) -> str:
         """The address of the line of a place, as editors and browsers read it."""
-        return f"{self.uri(place.member)}#L{self.position(place.member, place.start).line + 1}"
+        return f"{self.uri(place.file)}#L{self.position(place.file, place.start).line + 1}"
 
     def diagnostic(self, finding: Finding) -> lsp.Diagnostic:
         """A finding, with its related places."""
         place = finding.place
         return lsp.Diagnostic(
-            range=self.range(place.member, place.start, place.end),
+            range=self.range(place.file, place.start, place.end),
             message=message(finding),
             severity=_SEVERITIES[finding.severity],
             code=finding.code.value,
@@ -127,9 +127,9 @@ class Converter:
             or None,
         )
 
-    def hints(self, member: Member, hints: Sequence[Hint]) -> Plain:
+    def hints(self, file: DumpFile, hints: Sequence[Hint]) -> Plain:
         """Many hints, each an `InlayHint`."""
-        rows, columns = self.positions(member, [hint.offset for hint in hints])
+        rows, columns = self.positions(file, [hint.offset for hint in hints])
         return Plain(
             [
                 {
@@ -141,18 +141,18 @@ class Converter:
             ]
         )
 
-    def symbols(self, member: Member, symbols: Sequence[Symbol]) -> Plain:
+    def symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> Plain:
         """An outline: each entry a `DocumentSymbol` with what is below."""
         every = [symbol for symbol, _ in _with_parents(symbols, "")]
-        spans = self.ranges(member, [(symbol.start, symbol.end) for symbol in every])
-        names = self.ranges(member, [(symbol.name_start, symbol.name_end) for symbol in every])
+        spans = self.ranges(file, [(symbol.start, symbol.end) for symbol in every])
+        names = self.ranges(file, [(symbol.name_start, symbol.name_end) for symbol in every])
         ranges = zip(spans, names, strict=True)
         return Plain([_entry(symbol, ranges) for symbol in symbols])
 
-    def flat_symbols(self, member: Member, symbols: Sequence[Symbol]) -> Plain:
+    def flat_symbols(self, file: DumpFile, symbols: Sequence[Symbol]) -> Plain:
         """An outline for editors that take no tree: each entry a `SymbolInformation`."""
-        every = [*_with_parents(symbols, Path(member.label).name)]
-        spans, uri = self.ranges(member, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(member)
+        every = [*_with_parents(symbols, Path(file.label).name)]
+        spans, uri = self.ranges(file, [(symbol.start, symbol.end) for symbol, _ in every]), self.uri(file)
         return Plain(
             [
                 {

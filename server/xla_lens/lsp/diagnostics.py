@@ -29,7 +29,7 @@ def diagnostics_of(server: "XlaLensServer", state: DumpSetState) -> dict[str, li
     for finding in (*state.analysis.findings, *limits):
         if finding.code in server.settings.ignored_codes:
             continue
-        uri = convert.uri(finding.place.member)
+        uri = convert.uri(finding.place.file)
         diagnostics = found.setdefault(uri, [])
         if len(diagnostics) < DIAGNOSTIC_LIMIT:
             diagnostics.append(convert.diagnostic(finding))

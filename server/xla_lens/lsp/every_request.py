@@ -88,19 +88,19 @@ class _Check:
         if context is None:
             # Nothing of a dump: what is asked about it has no answer, and that is right.
             return self._outcome
-        members = [*context.analysis.dump.members, *([context.module.member] if context.module else [])]
-        self._documents = {Path(member.label).as_uri(): member.document for member in members}
+        files = [*context.analysis.dump.files, *([context.module.file] if context.module else [])]
+        self._documents = {Path(file.label).as_uri(): file.document for file in files}
         await self._about_the_file(context)
         await self._about_the_workspace(context)
-        member = context.member
-        size = len(member.document.data)
-        starts = [token.start for token in tokens(context.analysis, member, 0, size, size + 1)]
+        file = context.file
+        size = len(file.document.data)
+        starts = [token.start for token in tokens(context.analysis, file, 0, size, size + 1)]
         if isinstance(context, ModuleContext):
-            starts = [word.start() for word in _WORD.finditer(member.document.data)]
+            starts = [word.start() for word in _WORD.finditer(file.document.data)]
         if sample is not None and sample < len(starts):
             starts = sorted(random.Random(0).sample(starts, sample))
         for start in starts:
-            await self._at(context, lsp.Position(*to_position(member.document, start, self._server.client.encoding)))
+            await self._at(context, lsp.Position(*to_position(file.document, start, self._server.client.encoding)))
         self._outcome.words = len(starts)
         return self._outcome
 
@@ -116,7 +116,7 @@ class _Check:
     # ---------------------------------------------------------------- requests
 
     async def _about_the_file(self, context: Context) -> None:
-        document, last = lsp.TextDocumentIdentifier(self._uri), context.member.document.line_count
+        document, last = lsp.TextDocumentIdentifier(self._uri), context.file.document.line_count
         await self._ask(context, lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lsp.DocumentSymbolParams(document))
         await self._ask(context, lsp.TEXT_DOCUMENT_FOLDING_RANGE, lsp.FoldingRangeParams(document))
         for lens in await self._ask(context, lsp.TEXT_DOCUMENT_CODE_LENS, lsp.CodeLensParams(document)) or []:

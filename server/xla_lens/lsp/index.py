@@ -108,7 +108,7 @@ class WorkspaceIndex:
         found = dict(self._known if not self.is_reading else {**self._known, **self._found})
         states = self._server.session.sets
         for state in states:
-            if state.analysis and state.analysis.dump.members:
+            if state.analysis and state.analysis.dump.files:
                 found[state.key] = await self._of_open(state, state.analysis)
         self._open = {state.key: self._open[state.key] for state in states if state.key in self._open}
         return found
@@ -177,7 +177,7 @@ class WorkspaceIndex:
         known = self._open.get(state.key)
         if known and known[0] == state.generation:
             return known[1]
-        files = SetFiles(state.key, {member.kind: Path(member.label) for member in analysis.dump.members})
+        files = SetFiles(state.key, {file.kind: Path(file.label) for file in analysis.dump.files})
         generation, convert = state.generation, Converter(state.open, self._server.client)
         indexed = await in_thread(index_set, files, {}, analysis, self._server.client.encoding, convert.diagnostic)
         self._open[state.key] = generation, indexed

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from xla_lens.files import LoadedFile, LoadedModule, NotADump, SetFiles, find_set, load_files, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.tables.members import kind_of_content
-from xla_lens.syntax.file_names import MemberKind, split_name
+from xla_lens.model.tables.dump_files import kind_of_content
+from xla_lens.syntax.file_names import FileKind, split_name
 from xla_lens.text.document import Document
 
 
 def set_key(path: Path, document: Document | None) -> Path:
     """What tells sets apart: the stem of the files' names, or a path that stands alone."""
     stem, kind = split_name(path.name)
-    if kind or (document and kind_of_content(document.data) is MemberKind.HLO):
+    if kind or (document and kind_of_content(document.data) is FileKind.HLO):
         return path.parent / stem
     return path
 
@@ -29,7 +29,7 @@ def set_files(path: Path, texts: Mapping[Path, Document]) -> SetFiles:
         return find_set(path, texts)
     except NotADump:
         kind = kind_of_content(texts[path].data) if path in texts else None
-        return SetFiles(path, {kind if kind is MemberKind.HLO else MemberKind.BUFFER_ASSIGNMENT: path})
+        return SetFiles(path, {kind if kind is FileKind.HLO else FileKind.BUFFER_ASSIGNMENT: path})
     except OSError:
         return SetFiles(path, {})
 
@@ -42,7 +42,7 @@ def load_set(
 ) -> tuple[dict[Path, LoadedFile], Analysis]:
     """The set of a file. What is `known` and has not changed is not read again. Raises `Cancelled`."""
     loaded = load_files(set_files(path, texts), texts, known, is_cancelled)
-    return loaded, analyse(file.member for file in loaded.values())
+    return loaded, analyse(file.dump_file for file in loaded.values())
 
 
 def load_module_of(

@@ -35,7 +35,7 @@ class ModuleState:
     def stamps(self) -> dict[Path, Stamp]:
         """The stamp of the module's file, if it was read from the disk."""
         known = self._known
-        return {Path(known.module.member.label): known.stamp} if known and known.stamp else {}
+        return {Path(known.module.file.label): known.stamp} if known and known.stamp else {}
 
     @property
     def is_loading(self) -> bool:

@@ -143,7 +143,7 @@ class News:
         told = _uris(state), state.generation, state.module
         if self._told_loads.get(state.key) != told:
             self._told_loads[state.key] = told
-            self._tell(told[0], is_loaded=state.analysis is not None and len(state.analysis.dump.members) > 0)
+            self._tell(told[0], is_loaded=state.analysis is not None and len(state.analysis.dump.files) > 0)
 
     def _tell(self, uris: frozenset[str], *, is_loaded: bool) -> None:
         if self._server.client.hears_of_loads:
@@ -169,9 +169,9 @@ def _uris(state: "DumpSetState") -> frozenset[str]:
     """The addresses of the files of a set, as far as they are known."""
     from xla_lens.lsp.sync import uri_of
 
-    members = [
-        *(state.analysis.dump.members if state.analysis else ()),
-        *([state.module.member] if state.module else ()),
+    files = [
+        *(state.analysis.dump.files if state.analysis else ()),
+        *([state.module.file] if state.module else ()),
     ]
-    closed = {Path(member.label) for member in members} - state.open.keys()
+    closed = {Path(file.label) for file in files} - state.open.keys()
     return frozenset((*map(uri_of, closed), *(opened.uri for opened in state.open.values())))

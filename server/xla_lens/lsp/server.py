@@ -226,10 +226,10 @@ class XlaLensServer(LanguageServer):
             return None
         state, path = found
         analysis = await state.analysis_for(path)
-        is_of_module = state.module is not None and state.module.member.label == str(path)
+        is_of_module = state.module is not None and state.module.file.label == str(path)
         if analysis is None or is_of_module or method in NEEDS_MODULE:
             module = await state.module_for(path)
-            if analysis is None and (module is None or module.member.label != str(path)):
+            if analysis is None and (module is None or module.file.label != str(path)):
                 return None
         state.note_answer(method, path)
         loop = asyncio.get_running_loop()

@@ -24,7 +24,7 @@ from xla_lens.lsp.threads import in_thread
 from xla_lens.lsp.visits import Visits
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 from xla_lens.text.edits import Edit
@@ -74,8 +74,8 @@ class DumpSetState:
     def add(self, opened: OpenDocument) -> None:
         """The editor has opened a document of the set. One that stands on disk just so is known already."""
         known = self._files.get(opened.path)
-        if known and known.member.document.data == opened.document.data:
-            document = known.member.document
+        if known and known.dump_file.document.data == opened.document.data:
+            document = known.dump_file.document
             self.open[opened.path] = replace(opened, document=document, analysed=document)
             self._events.loaded(self)
         else:
@@ -109,7 +109,7 @@ class DumpSetState:
         if self._seconds < _SHORT or not is_known:
             await self.settled()
             opened = self.open.get(path)
-        is_told = self.analysis is not None and self.analysis.dump.members
+        is_told = self.analysis is not None and self.analysis.dump.files
         return self.analysis if is_told and (not opened or opened.analysed) else None
 
     @property
@@ -127,9 +127,9 @@ class DumpSetState:
         does not take long.
         """
         opened, module = self.open.get(path), self.module
-        is_own = module is not None and module.member.label == str(path)
-        is_stale = opened and module and opened.document is not module.member.document
-        is_known = opened and module and opened.analysed is module.member.document
+        is_own = module is not None and module.file.label == str(path)
+        is_stale = opened and module and opened.document is not module.file.document
+        is_known = opened and module and opened.analysed is module.file.document
         if module is None or (is_own and is_stale and not (is_known and self._module.seconds > _SHORT)):
             await self.settled()
             module = await self._module.ready()
@@ -144,7 +144,7 @@ class DumpSetState:
 
     def note_answer(self, method: str, path: Path) -> None:
         """A request about a file is answered from the analysis as it is now."""
-        is_of_module = self.module is not None and self.module.member.label == str(path)
+        is_of_module = self.module is not None and self.module.file.label == str(path)
         if (self._task and not self._task.done()) or (is_of_module and self._module.is_loading):
             self._outdated.add(method)
         else:
@@ -157,12 +157,12 @@ class DumpSetState:
         found, self._outdated = self._outdated, set()
         return found
 
-    def member(self, path: Path) -> Member | None:
+    def file(self, path: Path) -> DumpFile | None:
         """A file of the set as it was analysed."""
         loaded = self._files.get(path)
-        if loaded is None and self.module and self.module.member.label == str(path):
-            return self.module.member
-        return loaded.member if loaded else None
+        if loaded is None and self.module and self.module.file.label == str(path):
+            return self.module.file
+        return loaded.dump_file if loaded else None
 
     async def look(self) -> None:
         """Loads the set again if its files have changed on disk, once they do not change any more."""
@@ -211,7 +211,7 @@ class DumpSetState:
 
     def _module_loaded(self, job: _Job) -> None:
         if self.module:
-            self._note_analysed(job, Path(self.module.member.label), self.module.member.document)
+            self._note_analysed(job, Path(self.module.file.label), self.module.file.document)
             self._events.module_loaded(self)
 
     def _note_analysed(self, job: _Job, path: Path, document: Document) -> None:
@@ -288,7 +288,7 @@ class Session:
 
     def find_set(self, path: Path) -> DumpSetState | None:
         """The set that has a file and some open document, None if there is none."""
-        return next((state for state in self._sets.values() if path in state.open or state.member(path)), None)
+        return next((state for state in self._sets.values() if path in state.open or state.file(path)), None)
 
     def visit(self, key: Path, path: Path) -> DumpSetState:
         """The set of a file that is not open, as it is on disk, by its key. The last few of them are kept."""

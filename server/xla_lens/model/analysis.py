@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from xla_lens.model.checks import check, is_exempt
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.memory.over_time import Memory, measure
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.joining import join
-from xla_lens.model.tables.members import Member
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,9 +20,9 @@ class Analysis:
     findings: tuple[Finding, ...]
 
 
-def analyse(members: Iterable[Member]) -> Analysis:
+def analyse(files: Iterable[DumpFile]) -> Analysis:
     """Analyses the files of one dump set. Never fails: what is missing or broken becomes a finding or a gap."""
-    dump = join(members)
+    dump = join(files)
     dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
     return Analysis(dump, memory, tuple(check(dump, memory)))

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.over_time import Memory, covering
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.file_names import MemberKind, module_name, split_name
+from xla_lens.syntax.file_names import FileKind, module_name, split_name
 from xla_lens.text.document import Document
 from xla_lens.text.encoding import Encoding
 from xla_lens.text.positions import width
@@ -90,10 +90,10 @@ class SpaceSummary:
 
 @dataclass(frozen=True, slots=True)
 class FileSummary:
-    """One file of the set. `label` names it to the outside, as that of a `Member` does."""
+    """One file of the set. `label` names it to the outside, as `DumpFile.label` does."""
 
     label: str
-    kind: MemberKind
+    kind: FileKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ class SetSummary:
 def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     """The summary of a dump set, whose places are in units of `encoding`."""
     dump, memory = analysis.dump, analysis.memory
-    module = module_of(dump.members)
+    module = module_of(dump.files)
     at_peak = np.zeros(len(dump.values), bool)
     for space in memory.spaces:
         if space.peak_step is not None:
@@ -122,14 +122,14 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     parts = (_module_rows(dump, module, memory), _allocation_rows(dump, memory, at_peak), _value_rows(dump, at_peak))
     return SetSummary(
         module=module,
-        files=tuple(FileSummary(member.label, member.kind) for member in dump.members),
+        files=tuple(FileSummary(file.label, file.kind) for file in dump.files),
         spaces=tuple(
             SpaceSummary(space.color, space.reserved_bytes, space.peak_step, space.peak_live_bytes)
             for space in memory.spaces
         ),
         allocation_count=len(dump.allocations),
         value_count=len(dump.values),
-        entries=_entries(dump.members, parts, encoding),
+        entries=_entries(dump.files, parts, encoding),
         is_cut=max(len(dump.allocations), len(dump.values)) > ENTRY_LIMIT,
     )
 
@@ -148,10 +148,10 @@ _BITS[ord("0") : ord("9") + 1] = 1 << (26 + np.arange(10, dtype=np.uint32) // 2)
 _BITS[list(b" \n")] = 0
 
 
-def module_of(members: tuple[Member, ...]) -> str:
+def module_of(files: tuple[DumpFile, ...]) -> str:
     """The name of the HLO module of the files of a set, or their stem if that tells of none."""
-    names = [module_name(member.label) for member in members]
-    stems = [split_name(re.split(r"[/\\]", member.label)[-1])[0] for member in members]
+    names = [module_name(file.label) for file in files]
+    stems = [split_name(re.split(r"[/\\]", file.label)[-1])[0] for file in files]
     name = next((name for name in (*names, *stems) if name), "")
     # The name of a file may hold line ends, and bytes that are no text.
     return " ".join(name.encode("utf-8", "replace").decode().split())
@@ -172,7 +172,7 @@ class _Rows:
 def _module_rows(dump: DumpSet, module: str, memory: Memory) -> _Rows:
     """One entry, at the start of the first file. A set without files has none."""
     peaks = (space.peak_live_bytes for space in memory.spaces if space.peak_step is not None)
-    labels = [module.encode() for _ in dump.members[:1]]
+    labels = [module.encode() for _ in dump.files[:1]]
     size, place = np.full(len(labels), max(peaks, default=NONE)), np.zeros(len(labels), np.int64)
     return _Rows(EntryKind.MODULE, labels, {"size_bytes": size, "file": place, "start": place})
 
@@ -206,7 +206,7 @@ def _value_rows(dump: DumpSet, at_peak: NDArray[np.bool_]) -> _Rows:
     places = zip(file.tolist(), start.tolist(), end.tolist(), names, strict=True)
     columns = {
         "file": file,
-        "start": np.array([_name_start(dump.members[number].document, *place) for number, *place in places], np.int64),
+        "start": np.array([_name_start(dump.files[number].document, *place) for number, *place in places], np.int64),
         "size_bytes": values.size_bytes[rows],
         "color": values.color[rows],
         "allocation_kind": taken(allocation_kinds(dump), values.allocation[rows]),
@@ -222,8 +222,8 @@ def _biggest(sizes: Column) -> Column:
     return np.argsort(-sizes, kind="stable")[:ENTRY_LIMIT]
 
 
-def _number(dump: DumpSet, member: Member | None) -> int:
-    return dump.members.index(member) if member else NONE
+def _number(dump: DumpSet, file: DumpFile | None) -> int:
+    return dump.files.index(file) if file else NONE
 
 
 def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
@@ -232,7 +232,7 @@ def _name_start(document: Document, start: int, end: int, name: bytes) -> int:
     return found if found != NONE else start
 
 
-def _entries(members: tuple[Member, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:
+def _entries(files: tuple[DumpFile, ...], parts: Iterable[_Rows], encoding: Encoding) -> Entries:
     """The entries of all kinds, in the order of their sizes."""
     parts = tuple(parts)
     labels = [label for part in parts for label in part.labels]
@@ -242,7 +242,7 @@ def _entries(members: tuple[Member, ...], parts: Iterable[_Rows], encoding: Enco
     labels = [labels[row] for row in order.tolist()]
     joined = b"".join(label + b"\n" for label in labels)
     folded = joined.lower()
-    row, column = _positions(members, file, start, encoding)
+    row, column = _positions(files, file, start, encoding)
     widths = [width(label, encoding) for label in labels]
     label_start = np.cumsum([0, *(len(label) + 1 for label in labels)])
     return Entries(
@@ -267,11 +267,11 @@ def _joined(parts: Iterable[_Rows], name: str) -> Column:
     return np.concatenate([part.column(name) for part in parts])
 
 
-def _positions(members: tuple[Member, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:
+def _positions(files: tuple[DumpFile, ...], file: Column, start: Column, encoding: Encoding) -> tuple[Column, Column]:
     """The rows and columns of some bytes of files."""
     row, column = np.zeros(len(file), np.int64), np.zeros(len(file), np.int64)
-    for number, member in enumerate(members):
-        here, document = np.flatnonzero(file == number), member.document
+    for number, dump_file in enumerate(files):
+        here, document = np.flatnonzero(file == number), dump_file.document
         if not len(here):
             continue
         row[here] = document.line_starts.searchsorted(start[here], "right") - 1

@@ -14,7 +14,7 @@ def action_title(action: Action) -> str:
         case Explain(finding):
             return f"Explain {finding.code}"
         case GoToRelated(_, related):
-            document = related.place.member.document
+            document = related.place.file.document
             return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related.what)}"
         case ShowPage(page):
             return f"Show {_page(page)}"

@@ -20,15 +20,15 @@ from xla_lens.render.numbers import counted, exact, human, percent, shortened, s
 from xla_lens.render.padding import padding_part
 from xla_lens.render.sources import stack_lines
 from xla_lens.syntax.columns import Kind
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _MOST_INTERVALS: Final = 4
 _LONGEST_SHAPE: Final = 160
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 _MISSING: Final = {
-    MemberKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
-    MemberKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
-    MemberKind.LIVE_RANGE: "live ranges (`-live-range.txt` since 2026): when it is live is not known",
+    FileKind.BUFFER_ASSIGNMENT: "buffer assignment (`-buffer-assignment.txt`): size and place are not known",
+    FileKind.VALUES: "values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known",
+    FileKind.LIVE_RANGE: "live ranges (`-live-range.txt` since 2026): when it is live is not known",
 }
 
 
@@ -81,7 +81,7 @@ def _value(facts: ValueFacts) -> Iterator[str]:
         yield f"- at offset {facts.offset:,} of {allocation}, memory space {_space(facts.color)}"
     if facts.live_range:
         yield from _live_range(facts.live_range)
-    elif MemberKind.LIVE_RANGE not in facts.missing:
+    elif FileKind.LIVE_RANGE not in facts.missing:
         yield "- no live range: it takes part in the reserved bytes only"
     if facts.live_at_peak and facts.size_bytes is not None:
         share = percent(facts.size_bytes, facts.peak_bytes)
@@ -98,7 +98,7 @@ def _value(facts: ValueFacts) -> Iterator[str]:
     yield from _missing(facts.missing)
 
 
-def _missing(kinds: tuple[MemberKind, ...]) -> Iterator[str]:
+def _missing(kinds: tuple[FileKind, ...]) -> Iterator[str]:
     for kind in kinds:
         yield f"- the set has no {_MISSING[kind]}"
 
@@ -210,7 +210,7 @@ def _step(facts: StepFacts) -> Iterator[str]:
     yield ""
     for color, before, at, after in facts.live:
         yield f"- {_space(color)}: {human(at)} live; before {human(before)}, after {human(after)}"
-    if MemberKind.BUFFER_ASSIGNMENT in facts.missing:
+    if FileKind.BUFFER_ASSIGNMENT in facts.missing:
         yield from _missing(facts.missing)
         return
     for verb, values, count in (

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class MemberKind(StrEnum):
+class FileKind(StrEnum):
     """What a file of a dump set holds. Before 2026 the buffer assignment held values and live ranges, too."""
 
     BUFFER_ASSIGNMENT = "buffer-assignment"
@@ -23,21 +23,21 @@ class MemberKind(StrEnum):
 
 
 SUFFIXES: Final = {
-    MemberKind.VALUES: "-buffer-assignment-values.txt",
-    MemberKind.BUFFER_ASSIGNMENT: "-buffer-assignment.txt",
-    MemberKind.LIVE_RANGE: "-live-range.txt",
-    MemberKind.MEMORY_USAGE_REPORT: "-memory-usage-report.txt",
-    MemberKind.HLO: ".txt",
+    FileKind.VALUES: "-buffer-assignment-values.txt",
+    FileKind.BUFFER_ASSIGNMENT: "-buffer-assignment.txt",
+    FileKind.LIVE_RANGE: "-live-range.txt",
+    FileKind.MEMORY_USAGE_REPORT: "-memory-usage-report.txt",
+    FileKind.HLO: ".txt",
 }
 """How the names end. The last fits any text file and so says nothing by itself."""
 
 
-def split_name(name: str) -> tuple[str, MemberKind | None]:
+def split_name(name: str) -> tuple[str, FileKind | None]:
     """The stem of a file's name and what the name says that it holds, None if it says nothing."""
     for kind, suffix in SUFFIXES.items():
-        if kind is not MemberKind.HLO and name.endswith(suffix) and name != suffix:
+        if kind is not FileKind.HLO and name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix), kind
-    return name.removesuffix(SUFFIXES[MemberKind.HLO]), None
+    return name.removesuffix(SUFFIXES[FileKind.HLO]), None
 
 
 def module_name(name: str) -> str | None:

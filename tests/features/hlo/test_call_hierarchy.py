@@ -28,7 +28,7 @@ def _text(flows: list[HloFlow]) -> str:
 
 
 def _word(place: Place) -> str:
-    return place.member.document.data[place.start : place.end].decode()
+    return place.file.document.data[place.start : place.end].decode()
 
 
 def _instruction(module: HloModule, name: bytes) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from xla_lens.model.hlo.module import HloModule
 
 def _text(module: HloModule, limit: int) -> str:
     """For each fold its first line and its last."""
-    document = module.member.document
+    document = module.file.document
     lines = (
         [document.data[slice(*document.line_span(document.row(place)))].decode() for place in fold]
         for fold in hlo_folds(module, limit)
@@ -57,7 +57,7 @@ def test_an_instruction_over_several_lines() -> None:
 
 
 def _check(module: HloModule) -> int:
-    document, open_lines = module.member.document, list[tuple[int, int]]()
+    document, open_lines = module.file.document, list[tuple[int, int]]()
     found = hlo_folds(module, 10**6)
     assert found == sorted(found, key=lambda fold: (fold[0], -fold[1]))
     for start, end in found:

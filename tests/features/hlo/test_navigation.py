@@ -42,11 +42,11 @@ def shown(places: list[Place]) -> list[str]:
 
 
 def _shown(place: Place) -> str:
-    document = place.member.document
+    document = place.file.document
     start, end = document.line_span(document.row(place.start))
     line = document.data[start : place.start], document.data[place.start : place.end], document.data[place.end : end]
     before, within, after = (part.decode() for part in line)
-    return f"{place.member.kind}: {before}[{within}]{after}"[:100]
+    return f"{place.file.kind}: {before}[{within}]{after}"[:100]
 
 
 def test_an_operand() -> None:
@@ -114,7 +114,7 @@ def test_values_lead_to_their_lines_and_back(path: Path) -> None:
 
 
 def _some_values(analysis: Analysis) -> int:
-    loaded = load_module(find_set(Path(analysis.dump.members[0].label)), {}, None, never)
+    loaded = load_module(find_set(Path(analysis.dump.files[0].label)), {}, None, never)
     return there_and_back(analysis, loaded.module, 100) if loaded else 0
 
 

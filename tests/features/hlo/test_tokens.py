@@ -33,7 +33,7 @@ def _text(module: HloModule, found: list[Token]) -> str:
     for token in found:
         marks = "!" * token.is_definition + "*" * token.is_live_at_peak
         word = module.data[token.start : token.end].decode()
-        lines.setdefault(module.member.document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
+        lines.setdefault(module.file.document.row(token.start), []).append(f"{token.type.name}{marks} {word}")
     return "\n".join(" | ".join(line) for line in lines.values())
 
 
@@ -111,7 +111,7 @@ def test_strings_of_configurations_are_passed_over() -> None:
 
 
 def _check_order(module: HloModule, found: list[Token], start: int, end: int) -> None:
-    document = module.member.document
+    document = module.file.document
     for token, following in pairwise(found):
         assert token.end <= following.start
     for token in found:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from goldens import findings_text
-from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_text, facts, member, on_all_dumps
+from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_text, dump_file, facts, on_all_dumps
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks import is_exempt
 from xla_lens.model.checks.findings import Code, Severity
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def _codes(analysis: Analysis) -> list[tuple[Code, Severity]]:
@@ -107,7 +107,7 @@ def _overlaps(text: str) -> list[Severity]:
 
 def test_each_file_of_a_set_tells_of_its_own() -> None:
     analysis = analysis_of(TPU)
-    assert len(analysis.dump.members) == 4
+    assert len(analysis.dump.files) == 4
     assert not findings_text(analysis)
 
 
@@ -136,8 +136,8 @@ def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
     """
     analysis = analysis_of(path)
     values, slices = analysis.dump.values, analysis.dump.slices
-    members = {file.kind: file for file in analysis.dump.members}
-    text = members[MemberKind.BUFFER_ASSIGNMENT].document.data
+    files = {file.kind: file for file in analysis.dump.files}
+    text = files[FileKind.BUFFER_ASSIGNMENT].document.data
     for value, other in combinations(np.flatnonzero(values.color > 0).tolist(), 2):
         shared = min(values.end_step[value], values.end_step[other]) - max(
             values.start_step[value], values.start_step[other]
@@ -153,8 +153,8 @@ def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
         row = values.slice[value]
         line = text[slices.start[row] : slices.end[row]]
         moved = line.replace(b"offset=%d)" % values.offset[value], b"offset=%d)" % values.offset[other])
-        edited = member(text.replace(line, moved), MemberKind.BUFFER_ASSIGNMENT)
-        rest = [file for file in members.values() if file.kind is not MemberKind.BUFFER_ASSIGNMENT]
+        edited = dump_file(text.replace(line, moved), FileKind.BUFFER_ASSIGNMENT)
+        rest = [file for file in files.values() if file.kind is not FileKind.BUFFER_ASSIGNMENT]
         codes = {(finding.code, finding.severity) for finding in analyse([edited, *rest]).findings}
         assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
 

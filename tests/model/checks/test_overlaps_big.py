@@ -23,7 +23,7 @@ def _steps(analysis: Analysis) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        analyse(analysis.dump.members)
+        analyse(analysis.dump.files)
     finally:
         sys.settrace(before)
     return count

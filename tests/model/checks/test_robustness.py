@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from goldens import members_of
-from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, facts, member
+from goldens import files_of
+from samples import DUMPS, PALLAS, SEED, SPLIT, TPU, dump_file, facts
 from xla_lens.features.memory_map import memory_map
 from xla_lens.features.report import report
 from xla_lens.features.report.facts import Part, ReportOptions
@@ -48,37 +48,37 @@ _TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
 def test_numbers_that_are_too_big(path: Path) -> None:
     """Also those within the texts of shapes and instructions, which are read by themselves."""
     chance = random.Random(path.name)
-    members = members_of(path)
-    for kind, file in members.items():
+    files = files_of(path)
+    for kind, file in files.items():
         text = file.document.data
         numbers = list(re.finditer(rb"\d+", text))
         spaces = [number for number in numbers if text[number.start() - 2 : number.start()] == b"S("]
         for number in chance.sample(numbers, min(40, len(numbers))) + spaces[:8]:
             edited = text[: number.start()] + chance.choice(_TOO_BIG) + text[number.end() :]
             analysis = analyse(
-                [other if other.kind is not kind else member(edited, kind) for other in members.values()]
+                [other if other.kind is not kind else dump_file(edited, kind) for other in files.values()]
             )
             assert all(map(message, analysis.findings))
             assert memory_map(analysis, None).values.label
-            made = report(analysis, dict.fromkeys(members, "a"), ReportOptions(parts=frozenset(Part)))
+            made = report(analysis, dict.fromkeys(files, "a"), ReportOptions(parts=frozenset(Part)))
             assert list(report_text(made, 100))
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
 def test_any_edits_of_lines_have_findings_with_words(path: Path) -> None:
     chance = random.Random(path.name)
-    members = members_of(path)
+    files = files_of(path)
     for number in range(_ROUNDS):
-        kind = chance.choice(sorted(members))
-        lines = members[kind].document.data.splitlines(keepends=True)
+        kind = chance.choice(sorted(files))
+        lines = files[kind].document.data.splitlines(keepends=True)
         for _ in range(chance.randint(1, _MOST_EDITS)):
             lines = _edited(chance, lines)
-        edited = [file if file.kind is not kind else member(b"".join(lines), kind) for file in members.values()]
+        edited = [file if file.kind is not kind else dump_file(b"".join(lines), kind) for file in files.values()]
         for finding in analyse(edited).findings:
             text = message(finding)
             assert text, number
             assert "\n" not in text
             assert len(finding.related) <= MAXIMUM_RELATED
             for place in (finding.place, *(related.place for related in finding.related)):
-                assert 0 <= place.start <= place.end <= len(place.member.document.data)
+                assert 0 <= place.start <= place.end <= len(place.file.document.data)
             assert all(related_message(related.what) for related in finding.related)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from goldens import SAME, SWAP, SWAP_2025, check, findings_text, members_of
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_files, member
+from goldens import SAME, SWAP, SWAP_2025, check, files_of, findings_text
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.findings import Code, Finding
 from xla_lens.render.messages import message
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _CUTS = 30
 
@@ -24,37 +24,37 @@ def _findings(analysis: Analysis) -> list[Finding]:
     return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
-@pytest.mark.parametrize("path", dump_files(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
+@pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
 def test_a_cut_within_a_line_is_always_found(path: Path) -> None:
     text = path.read_bytes().rstrip()
     chance = random.Random(str(path.name))
     for _ in range(_CUTS):
         cut = chance.randrange(1, len(text) + 1)
         if text[cut - 1 : cut] != b"\n":
-            assert _findings(analyse([member(text[:cut])])), f"{path}: {cut}"
+            assert _findings(analyse([dump_file(text[:cut])])), f"{path}: {cut}"
 
 
 @pytest.mark.parametrize("path", [SPLIT, TPU], ids=["cpu", "tpu"])
-@pytest.mark.parametrize("kind", [MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE])
-def test_a_cut_between_lines_of_a_file_of_a_set_is_found(path: Path, kind: MemberKind) -> None:
-    members = members_of(path)
-    starts = members[kind].document.line_starts.tolist()
+@pytest.mark.parametrize("kind", [FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE])
+def test_a_cut_between_lines_of_a_file_of_a_set_is_found(path: Path, kind: FileKind) -> None:
+    files = files_of(path)
+    starts = files[kind].document.line_starts.tolist()
     found = set()
     for cut in starts[1:-1] if len(starts) < 200 else random.Random(0).sample(starts[1:-1], 200):
-        text = members[kind].document.data[:cut]
-        rest = members[kind].document.data[cut:].split(b"\n")[0]
+        text = files[kind].document.data[:cut]
+        rest = files[kind].document.data[cut:].split(b"\n")[0]
         # Older releases end before the stack traces, and a branch may have no bytes of its own.
         is_whole = rest.startswith(b"  Stack trace") or b"current: 0 bytes" in rest or not text.strip()
         if not is_whole:
             findings = _findings(
-                analyse([members[other] if other is not kind else member(text, kind) for other in members])
+                analyse([files[other] if other is not kind else dump_file(text, kind) for other in files])
             )
             assert findings, f"{cut}: {text[-80:]!r}"
             found |= {finding.code for finding in findings}
     assert Code.TRUNCATED_DUMP in found
 
 
-_ASSIGNMENT, _VALUES, _LIVE = MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE
+_ASSIGNMENT, _VALUES, _LIVE = FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE
 
 
 @pytest.mark.parametrize(
@@ -80,14 +80,14 @@ _ASSIGNMENT, _VALUES, _LIVE = MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, M
         (SPLIT, _LIVE, "    dot{}:35-37\n", "before all that is live at the peak is listed"),
         (TPU, _LIVE, "4194304 bytes (cumulative: 12582912 bytes)\n", "before all that is live at the peak is listed"),
         (TPU, _LIVE, "remaining: 8 388 664 bytes)\n", "in the middle of the stack traces"),
-        (SWAP_2025, MemberKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
+        (SWAP_2025, FileKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
     ],
 )
-def test_where_a_cut_file_ends(path: Path, kind: MemberKind, last: str, expected: str) -> None:
-    members = members_of(path)
-    whole = members[kind].document.data
+def test_where_a_cut_file_ends(path: Path, kind: FileKind, last: str, expected: str) -> None:
+    files = files_of(path)
+    whole = files[kind].document.data
     text = whole[: whole.index(last.encode()) + len(last.encode())]
-    cut = analyse(file if file.kind is not kind else member(text, kind) for file in members.values())
+    cut = analyse(file if file.kind is not kind else dump_file(text, kind) for file in files.values())
     assert _messages(cut) == [
         f"truncated-dump: The file ends {expected}: cut off, so that what is told here may be wrong."
     ]
@@ -117,11 +117,11 @@ def test_a_missing_header(line: str, expected: str) -> None:
 
 
 def test_an_allocation_without_header_is_one_finding() -> None:
-    members = members_of(SPLIT)
-    lines = members[MemberKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
+    files = files_of(SPLIT)
+    lines = files[FileKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
     lines.remove(next(line for line in lines if line.startswith(b"allocation 1:")))
-    kinds = [kind for kind in members if kind is not MemberKind.BUFFER_ASSIGNMENT]
-    broken = analyse([member(b"\n".join(lines)), *(members[kind] for kind in kinds)])
+    kinds = [kind for kind in files if kind is not FileKind.BUFFER_ASSIGNMENT]
+    broken = analyse([dump_file(b"\n".join(lines)), *(files[kind] for kind in kinds)])
     assert _messages(broken) == [
         "syntax: Allocation 1 is missing before this one. XLA numbers allocations without gaps."
     ]

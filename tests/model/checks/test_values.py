@@ -2,10 +2,10 @@
 
 import pytest
 
-from goldens import SWAP, check, findings_text, members_of
+from goldens import SWAP, check, files_of, findings_text
 from samples import SPLIT, TPU
 from xla_lens.model.analysis import analyse
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def test_a_row_that_is_there_twice() -> None:
@@ -230,7 +230,7 @@ error[duplicate-use] The use of copy.3 as operand 1 of tuple is here a second ti
     ("kind", "expected"),
     [
         (
-            MemberKind.VALUES,
+            FileKind.VALUES,
             """
 error[undefined-value] This file is of another dump than the buffer assignment: 12 of its used values are not in the
 allocations, 0 are.
@@ -239,7 +239,7 @@ allocations, 0 are.
 """,
         ),
         (
-            MemberKind.LIVE_RANGE,
+            FileKind.LIVE_RANGE,
             """
 error[undefined-value] This file is of another dump than the buffer assignment: 10 of its live ranges are not in the
 allocations, 2 are.
@@ -249,9 +249,9 @@ allocations, 2 are.
         ),
     ],
 )
-def test_a_file_of_another_dump(kind: MemberKind, expected: str) -> None:
-    members = members_of(SPLIT) | {kind: members_of(TPU)[kind]}
-    assert findings_text(analyse(members.values())) == expected.strip("\n")
+def test_a_file_of_another_dump(kind: FileKind, expected: str) -> None:
+    files = files_of(SPLIT) | {kind: files_of(TPU)[kind]}
+    assert findings_text(analyse(files.values())) == expected.strip("\n")
 
 
 def test_a_quote_of_another_instruction() -> None:

@@ -18,7 +18,7 @@ from xla_lens.model.memory.printed_peak import (
     xla_peak_step,
 )
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.grammar import parse_shape
 
 
@@ -140,8 +140,8 @@ def test_tuples_padding_and_other_memory_spaces() -> None:
 
 
 def test_what_cannot_be_known() -> None:
-    files = analysis_of(SPLIT).dump.members
-    only_live = analyse(file for file in files if file.kind is MemberKind.LIVE_RANGE)
+    files = analysis_of(SPLIT).dump.files
+    only_live = analyse(file for file in files if file.kind is FileKind.LIVE_RANGE)
     peak = explain_printed_peak(only_live.dump, only_live.memory)
     assert peak
     assert (peak.spaces, peak.is_understated) == ((), None)

@@ -10,8 +10,8 @@ import pytest
 from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import Table
 
 _NAME = rb"[A-Za-z_][A-Za-z0-9_.-]*"
@@ -46,8 +46,8 @@ def _check(analysis: Analysis, most: int = 6) -> int:
     return count
 
 
-def _words(dump: DumpSet, most: int) -> Iterator[tuple[Member, int, int]]:
-    for file in dump.members:
+def _words(dump: DumpSet, most: int) -> Iterator[tuple[DumpFile, int, int]]:
+    for file in dump.files:
         for table, pattern in _WORDS.items():
             for start, end in _rows(getattr(file.columns, table), most):
                 match = re.fullmatch(pattern, file.document.data[start:end], re.DOTALL)
@@ -79,7 +79,7 @@ def test_words_of_all_dumps(of_all_dumps: Mapping[str, int]) -> None:
 
 def test_a_use_is_two_words() -> None:
     analysis = analysis_of(SEED)
-    (file,) = analysis.dump.members
+    (file,) = analysis.dump.files
     start = file.document.data.index(b"  cublas-gemm.1, operand 1\n") + 2
     hit = [mention_at(analysis.dump, file, start + column) for column in range(len("cublas-gemm.1, operand 1") + 1)]
     words = [file.document.data[mention.start : mention.end].decode() for mention in hit if mention]
@@ -88,7 +88,7 @@ def test_a_use_is_two_words() -> None:
 
 def test_the_rest_of_a_row_means_its_value() -> None:
     analysis = analysis_of(SEED)
-    (file,) = analysis.dump.members
+    (file,) = analysis.dump.files
     for row in (
         b" value: <4 cublas-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}",
         b"    cublas-gemm.1: 4096 bytes",
@@ -101,7 +101,7 @@ def test_the_rest_of_a_row_means_its_value() -> None:
 def test_damaged_dumps() -> None:
     for _, text in damaged(SEED.read_bytes()):
         analysis = analysis_of_text(text.decode())
-        for file in analysis.dump.members:
+        for file in analysis.dump.files:
             for offset in range(0, len(text) + 1, 7):
                 mention = mention_at(analysis.dump, file, offset)
                 assert mention is None or 0 <= mention.start < mention.end <= len(text)

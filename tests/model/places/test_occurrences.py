@@ -34,15 +34,15 @@ def _check(analysis: Analysis, most: int = 20) -> int:
         assert len({occurrence.word for occurrence in found}) == len(found)
         for occurrence in found:
             place, word = occurrence.place, occurrence.word
-            assert place.member is word.member
-            mention = mention_at(dump, word.member, word.start)
+            assert place.file is word.file
+            mention = mention_at(dump, word.file, word.start)
             assert mention, (target, occurrence.role)
             span = (mention.role, mention.start, mention.end)
             assert span == (occurrence.role, word.start, word.end), (target, mention)
             if not _is_named_otherwise(target, occurrence.role):
                 assert mention.target == target, (target, mention)
         if len(found) < _MOST:
-            one_by_one = [occurrence for member in dump.members for occurrence in occurrences(dump, target, member)]
+            one_by_one = [occurrence for file in dump.files for occurrence in occurrences(dump, target, file)]
             assert set(one_by_one) == set(found)
             assert len(one_by_one) == len(found)
         count += len(found)
@@ -81,4 +81,4 @@ def test_damaged_dumps() -> None:
                 place, word = occurrence.place, occurrence.word
                 is_inside = place.start <= word.start < word.end <= place.end
                 assert is_inside or isinstance(target, Step), number
-                assert word.end <= len(word.member.document.data), number
+                assert word.end <= len(word.file.document.data), number

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, member
+from samples import DUMPS, SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, dump_file
 from xla_lens.model.analysis import analyse
-from xla_lens.model.tables.members import kind_of_content
+from xla_lens.model.tables.dump_files import kind_of_content
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind, module_name, split_name
+from xla_lens.syntax.file_names import FileKind, module_name, split_name
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
@@ -60,13 +60,13 @@ def test_one_file_and_three_files_of_the_same_text_are_the_same() -> None:
     parts = {
         kind: next(SPLIT.parent.glob(f"module_0000*-{suffix}.txt")).read_bytes()
         for kind, suffix in (
-            (MemberKind.BUFFER_ASSIGNMENT, "buffer-assignment"),
-            (MemberKind.VALUES, "buffer-assignment-values"),
-            (MemberKind.LIVE_RANGE, "live-range"),
+            (FileKind.BUFFER_ASSIGNMENT, "buffer-assignment"),
+            (FileKind.VALUES, "buffer-assignment-values"),
+            (FileKind.LIVE_RANGE, "live-range"),
         )
     }
-    split = analyse(member(text, kind) for kind, text in parts.items())
-    one = analyse([member(b"\n".join(parts.values()))])
+    split = analyse(dump_file(text, kind) for kind, text in parts.items())
+    one = analyse([dump_file(b"\n".join(parts.values()))])
     for table in ("slices", "used_values", "positions", "uses", "schedule", "live_ranges", "peak_buffers"):
         assert len(getattr(one.dump, table)) == len(getattr(split.dump, table))
     assert [one.dump.value_label(row) for row in range(len(one.dump.values))] == [
@@ -80,7 +80,7 @@ def test_one_file_and_three_files_of_the_same_text_are_the_same() -> None:
 def test_a_cut_file_still_tells_what_is_there() -> None:
     text = SEED.read_text()
     cut = analysis_of_text(text[: text.index("HloLiveRange")])
-    assert cut.dump.missing == (MemberKind.LIVE_RANGE,)
+    assert cut.dump.missing == (FileKind.LIVE_RANGE,)
     assert [space.reserved_bytes for space in cut.memory.spaces] == [593928]
     assert cut.memory.spaces[0].peak_step is None
 
@@ -112,7 +112,7 @@ def test_names_of_files(name: str, stem: str, kind: str | None) -> None:
 @pytest.mark.parametrize("path", sorted(DUMPS.rglob("*.txt")), ids=lambda path: path.name[:60])
 def test_files_are_known_by_their_content(path: Path) -> None:
     _, kind = split_name(path.name)
-    expected = kind or (MemberKind.BUFFER_ASSIGNMENT if path.parent.name == "seeds" else MemberKind.HLO)
+    expected = kind or (FileKind.BUFFER_ASSIGNMENT if path.parent.name == "seeds" else FileKind.HLO)
     assert kind_of_content(path.read_bytes()) == expected
 
 

@@ -67,7 +67,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
             return HloItem(
                 target,
                 *(name, name, bool(table.is_entry[row]), None, None, int(table.instruction_count[row])),
-                place=Place(module.member, *module.computation_span(row)),
+                place=Place(module.file, *module.computation_span(row)),
                 selection=module.computation_place(row),
             )
         case HloInstruction(row):
@@ -86,7 +86,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
                 opcode=head.opcode.decode() if head else None,
                 size_bytes=int(sizes.sum()) if len(sizes) else None,
                 instruction_count=None,
-                place=Place(module.member, *module.span(row)),
+                place=Place(module.file, *module.span(row)),
                 selection=module.place(row),
             )
 
@@ -126,7 +126,7 @@ def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, in
     places: dict[HloTarget, list[Place]] = {}
     for target, start, end in found:
         if target in places or len(places) < limit:
-            places.setdefault(target, []).append(Place(module.member, start, end))
+            places.setdefault(target, []).append(Place(module.file, start, end))
     return [HloFlow(hlo_item(dump, module, target), tuple(said)) for target, said in places.items()]
 
 

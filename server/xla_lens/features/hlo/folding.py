@@ -10,7 +10,7 @@ def hlo_folds(module: HloModule, limit: int) -> list[tuple[int, int]]:
     """The lines from that of the first byte to that of the second can be folded; there are at least two. In the order
     of the text; where there is more than `limit`, what has the most lines.
     """
-    columns, line_starts = module.columns, module.member.document.line_starts
+    columns, line_starts = module.columns, module.file.document.line_starts
     tables = columns.computations, columns.instructions, columns.tables
     start, end = np.concatenate([table.start for table in tables]), np.concatenate([table.end for table in tables])
     first_line = line_starts.searchsorted(start, "right") - 1

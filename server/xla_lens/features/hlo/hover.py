@@ -79,7 +79,7 @@ def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) 
         opcode=head.opcode.decode("utf-8", "replace") if head else None,
         shape=module.data[head.shape_start : head.shape_end].decode("utf-8", "replace") if head else None,
         computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
-        has_dump=bool(dump.members),
+        has_dump=bool(dump.files),
         target=None if isinstance(meaning, Instruction) and several else meaning,
         elements=tuple(_element(analysis, value) for value in several[:VALUES]),
         element_count=len(several),

@@ -66,7 +66,7 @@ def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) ->
 
 def hlo_references(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
     """All places that mention the same, in the module and in the dump, at most `limit`, the definition first."""
-    uses = (Place(module.member, use.start, use.end) for use in hlo_uses(module, mention.target))
+    uses = (Place(module.file, use.start, use.end) for use in hlo_uses(module, mention.target))
     return list(islice(chain(hlo_definition(module, mention), uses, _dump(dump, module, mention)), limit))
 
 

@@ -17,7 +17,7 @@ def hlo_selection(module: HloModule, offset: int, limit: int) -> list[tuple[int,
 
 
 def _around(module: HloModule, offset: int) -> Iterator[tuple[int, int]]:
-    document, instruction = module.member.document, module.instruction_at(offset)
+    document, instruction = module.file.document, module.instruction_at(offset)
     start, end = module.span(instruction) if instruction != NONE else document.line_span(document.row(offset))
     yield start, end
     spans = enclosing(module.data[start:end], min(offset, end) - start)

@@ -28,7 +28,7 @@ def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limi
     """The words of a module that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the
     end of a line. Of a long instruction only the first part is looked at.
     """
-    document, found = module.member.document, list[Token]()
+    document, found = module.file.document, list[Token]()
     row, last = document.row(start), document.row(end)
     while row <= last and len(found) < limit:
         first, lines_end = document.line_span(row)[0], document.line_span(min(row + _LINES - 1, last))[1]
@@ -42,7 +42,7 @@ def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limi
 def _between(module: HloModule, start: int, end: int) -> list[Token]:
     """The words that touch some bytes; all names of instructions are told as if they meant no value."""
     data, key, found = module.data, b"", list[Token]()
-    for kind, word_start, word_end in module_words(module.member.document, module.columns, start, end):
+    for kind, word_start, word_end in module_words(module.file.document, module.columns, start, end):
         token_type = _TYPES.get(kind) or _type_of_name(module, data[word_start:word_end], key)
         if kind == "key":
             key = data[word_start:word_end]

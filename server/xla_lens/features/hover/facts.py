@@ -7,7 +7,7 @@ from typing import TypeAlias
 from xla_lens.model.advice.padding import Padding
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.syntax.columns import Kind
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 class End(Enum):
@@ -78,7 +78,7 @@ class ValueFacts:
     opcode: str | None
     op_name: str | None
     frames: tuple[StackFrame, ...]
-    missing: tuple[MemberKind, ...]
+    missing: tuple[FileKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class StepFacts:
     born_count: int
     dying: tuple[ValueName, ...]
     dying_count: int
-    missing: tuple[MemberKind, ...]
+    missing: tuple[FileKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class InstructionFacts:
 
     name: str
     step: int
-    missing: tuple[MemberKind, ...]
+    missing: tuple[FileKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class PeakFacts:
     counted: tuple[int, int] | None
     is_whole_tuples: bool
     spaces: tuple[SpacePeak, ...]
-    missing: tuple[MemberKind, ...]
+    missing: tuple[FileKind, ...]
 
 
 Hover: TypeAlias = ValueFacts | AllocationFacts | StepFacts | InstructionFacts | PeakFacts

@@ -21,11 +21,11 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.syntax.file_names import MemberKind, module_name
+from xla_lens.syntax.file_names import FileKind, module_name
 
 
 def report(
-    analysis: Analysis, files: dict[MemberKind, str], options: ReportOptions, module: HloModule | None = None
+    analysis: Analysis, files: dict[FileKind, str], options: ReportOptions, module: HloModule | None = None
 ) -> Report:
     """The report of a dump set whose files have the labels `files`; without its HLO module, which only `Part.LINE` is
     made with, fewer lines are told.

@@ -7,7 +7,7 @@ from typing import Final
 from xla_lens.model.advice.padding import PaddingPart
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.printed_peak import PrintedPeak
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 class Part(StrEnum):
@@ -308,7 +308,7 @@ class Report:
     """
 
     module: str | None
-    files: dict[MemberKind, str]
+    files: dict[FileKind, str]
     parts: frozenset[Part]
     instructions: int | None
     values: int | None

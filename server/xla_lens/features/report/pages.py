@@ -116,9 +116,9 @@ def page_facts(
 
 
 def _report(analysis: Analysis, module: HloModule | None, limit: int) -> Report:
-    files = {member.kind: member.label for member in analysis.dump.members}
+    files = {file.kind: file.label for file in analysis.dump.files}
     if module:
-        files[module.member.kind] = module.member.label
+        files[module.file.kind] = module.file.label
     return report(analysis, files, ReportOptions(top=limit), module)
 
 
@@ -164,4 +164,4 @@ def _biography_facts(analysis: Analysis, allocation: int, limit: int) -> Biograp
 
 
 def _module(dump: DumpSet) -> str | None:
-    return next((name for member in dump.members if (name := module_name(member.label))), None)
+    return next((name for file in dump.files if (name := module_name(file.label))), None)

@@ -90,7 +90,7 @@ class Arguments:
             return await self.context()
         state, _ = await self.analysed()
         path = self.path()
-        if state.member(path) is None:
+        if state.file(path) is None:
             await state.module_for(path)
         context = context_of(state, path, self.server.client, self.server.settings, lambda _: None)
         if context is None:

@@ -38,7 +38,7 @@ from xla_lens.render.numbers import parse_size, shortened
 from xla_lens.render.report import report_markdown, report_text
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.text.positions import decode
 
 if TYPE_CHECKING:
@@ -97,11 +97,11 @@ def _page(analysis: Analysis, module: HloModule | None) -> str:
     return "\n".join(memory_map_page(overview(analysis, module, PAGE_TOP), text, *page_sources())) + "\n"
 
 
-def _files(state: DumpSetState, analysis: Analysis) -> dict[MemberKind, str]:
+def _files(state: DumpSetState, analysis: Analysis) -> dict[FileKind, str]:
     """The files of a set; the HLO module, which is not loaded, is looked for on disk. Runs in a worker thread."""
-    files = {member.kind: Path(member.label).as_posix() for member in analysis.dump.members}
+    files = {file.kind: Path(file.label).as_posix() for file in analysis.dump.files}
     found = set_files(state.path, {path: opened.document for path, opened in state.open.items()})
-    return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is MemberKind.HLO}
+    return files | {kind: path.as_posix() for kind, path in found.paths.items() if kind is FileKind.HLO}
 
 
 async def _check(arguments: Arguments) -> Any:

@@ -16,7 +16,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import HloMention, hlo_mention_at
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.text.edits import backward
 from xla_lens.text.positions import to_offset
 
@@ -33,7 +33,7 @@ class Context:
     uri: str
     analysis: Analysis
     module: HloModule | None
-    member: Member
+    file: DumpFile
     convert: Converter
     offset: Callable[[lsp.Position], int]
     client: Client
@@ -42,7 +42,7 @@ class Context:
 
     def mention(self, position: lsp.Position) -> Mention | None:
         """What is mentioned at a position, None if nothing is."""
-        return mention_at(self.analysis.dump, self.member, self.offset(position))
+        return mention_at(self.analysis.dump, self.file, self.offset(position))
 
     def cut(self, found: list[_T], limit: int, what: str) -> list[_T]:
         """At most `limit` of what was found, which holds one more if there is more; then the user is told."""
@@ -66,16 +66,16 @@ def context_of(
     state: DumpSetState, path: Path, client: Client, settings: Settings, told_cut: Callable[[str], None]
 ) -> Context | None:
     """The context of requests about a file of a set that was analysed, None if it was not read."""
-    member, opened = state.member(path), state.open.get(path)
-    if state.analysis is None or member is None:
+    file, opened = state.file(path), state.open.get(path)
+    if state.analysis is None or file is None:
         return None
 
     def offset(position: lsp.Position) -> int:
-        document, edits = (opened.document, opened.edits) if opened else (member.document, ())
+        document, edits = (opened.document, opened.edits) if opened else (file.document, ())
         return backward(edits, to_offset(document, position.line, position.character, client.encoding))
 
     uri = opened.uri if opened else uri_of(path)
     convert, module = Converter(state.open, client), state.module
-    if module and member is module.member:
-        return ModuleContext(uri, state.analysis, module, member, convert, offset, client, settings, told_cut)
-    return Context(uri, state.analysis, module, member, convert, offset, client, settings, told_cut)
+    if module and file is module.file:
+        return ModuleContext(uri, state.analysis, module, file, convert, offset, client, settings, told_cut)
+    return Context(uri, state.analysis, module, file, convert, offset, client, settings, told_cut)

@@ -30,17 +30,17 @@ LINK_LIMIT: Final = 1_000
 
 def list_symbols(context: Context, _params: lsp.DocumentSymbolParams) -> Plain:
     """The outline."""
-    return outline(context, document_symbols(context.analysis.dump, context.member, SYMBOL_LIMIT))
+    return outline(context, document_symbols(context.analysis.dump, context.file, SYMBOL_LIMIT))
 
 
 def outline(context: Context, symbols: list[Symbol]) -> Plain:
     """An outline of the document, as a tree if the editor takes one."""
     if context.client.has_nested_symbols:
-        return context.convert.symbols(context.member, symbols)
+        return context.convert.symbols(context.file, symbols)
     if any(map(_is_cut, symbols)):
         # In a tree the part itself says so.
         context.told_cut(f"the {SYMBOL_LIMIT:,} biggest of each part are shown")
-    return context.convert.flat_symbols(context.member, symbols)
+    return context.convert.flat_symbols(context.file, symbols)
 
 
 def _is_cut(symbol: Symbol) -> bool:
@@ -52,22 +52,22 @@ def show_hints(context: Context, params: lsp.InlayHintParams) -> Plain | None:
     if not context.settings.inlay_hints:
         return None
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    found = hints(context.analysis, context.member, start, end, HINT_LIMIT)
+    found = hints(context.analysis, context.file, start, end, HINT_LIMIT)
     if any(count == HINT_LIMIT for count in Counter(type(hint.facts) for hint in found).values()):
         context.told_cut(f"the first {HINT_LIMIT:,} hints of each kind are shown")
-    return context.convert.hints(context.member, found)
+    return context.convert.hints(context.file, found)
 
 
 def list_links(context: Context, _params: lsp.DocumentLinkParams) -> Plain:
     """The links. Where those to sources lead is found when one is followed."""
-    found = links(context.analysis.dump, context.module, context.member, LINK_LIMIT + 1)
+    found = links(context.analysis.dump, context.module, context.file, LINK_LIMIT + 1)
     return links_to(context, [(link.start, link.end, link.target) for link in found])
 
 
 def links_to(context: Context, found: list[tuple[int, int, LinkTarget]]) -> Plain:
     """Links from some bytes of a document. Where those to sources lead is found when one is followed."""
     found = context.cut(found, LINK_LIMIT, "links")
-    ranges = context.convert.ranges(context.member, [(start, end) for start, end, _ in found])
+    ranges = context.convert.ranges(context.file, [(start, end) for start, end, _ in found])
     return Plain(
         [
             {"range": where, "tooltip": link_tooltip(target), **_link_target(context, target)}

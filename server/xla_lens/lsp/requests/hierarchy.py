@@ -58,13 +58,13 @@ def _item(context: Context, item: Item) -> lsp.CallHierarchyItem:
     return lsp.CallHierarchyItem(
         name=item.label,
         kind=lsp.SymbolKind.Variable if isinstance(item.target, Value) else lsp.SymbolKind.Function,
-        uri=context.convert.uri(place.member),
-        range=context.convert.range(place.member, place.start, place.end),
-        selection_range=context.convert.range(place.member, item.selection.start, item.selection.end),
+        uri=context.convert.uri(place.file),
+        range=context.convert.range(place.file, place.start, place.end),
+        selection_range=context.convert.range(place.file, item.selection.start, item.selection.end),
         detail=item_detail(item),
         data={"uri": context.uri, "name": decode(item.name), "index": index},
     )
 
 
 def _ranges(context: Context, flow: Flow) -> list[lsp.Range]:
-    return [context.convert.range(place.member, place.start, place.end) for place in flow.places]
+    return [context.convert.range(place.file, place.start, place.end) for place in flow.places]

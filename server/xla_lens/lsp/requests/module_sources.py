@@ -32,4 +32,4 @@ def show_hints(context: ModuleContext, params: lsp.InlayHintParams) -> Plain | N
         return None
     start, end = context.offset(params.range.start), context.offset(params.range.end)
     found = module_hints(context.analysis, context.module, start, end, HINT_LIMIT)
-    return context.convert.hints(context.member, found)
+    return context.convert.hints(context.file, found)

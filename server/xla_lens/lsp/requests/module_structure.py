@@ -66,7 +66,7 @@ def mark_highlights(context: ModuleContext, params: lsp.DocumentHighlightParams)
         return None
     found = hlo_highlights(context.module, mention, HIGHLIGHT_LIMIT + 1)
     found = context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
-    ranges = context.convert.ranges(context.member, [(word.start, word.end) for word in found])
+    ranges = context.convert.ranges(context.file, [(word.start, word.end) for word in found])
     write, read = lsp.DocumentHighlightKind.Write.value, lsp.DocumentHighlightKind.Read.value
     return Plain(
         [
@@ -121,13 +121,13 @@ def _item(context: ModuleContext, item: HloItem) -> lsp.CallHierarchyItem:
     return lsp.CallHierarchyItem(
         name=name,
         kind=lsp.SymbolKind.Function if is_computation else lsp.SymbolKind.Variable,
-        uri=context.convert.uri(place.member),
-        range=context.convert.range(place.member, place.start, place.end),
-        selection_range=context.convert.range(place.member, item.selection.start, item.selection.end),
+        uri=context.convert.uri(place.file),
+        range=context.convert.range(place.file, place.start, place.end),
+        selection_range=context.convert.range(place.file, item.selection.start, item.selection.end),
         detail=hlo_item_detail(item),
         data={"uri": context.uri, "name": name, "isComputation": is_computation},
     )
 
 
 def _ranges(context: ModuleContext, flow: HloFlow) -> list[lsp.Range]:
-    return [context.convert.range(place.member, place.start, place.end) for place in flow.places]
+    return [context.convert.range(place.file, place.start, place.end) for place in flow.places]

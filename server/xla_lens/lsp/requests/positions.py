@@ -45,7 +45,7 @@ def hover_of(context: Context, markdown: str, start: int, end: int) -> lsp.Hover
         content = lsp.MarkupContent(lsp.MarkupKind.Markdown, markdown)
     else:
         content = lsp.MarkupContent(lsp.MarkupKind.PlainText, without_marks(markdown))
-    return lsp.Hover(content, context.convert.range(context.member, start, end))
+    return lsp.Hover(content, context.convert.range(context.file, start, end))
 
 
 def go_to_definition(context: Context, params: lsp.DefinitionParams) -> _Locations:
@@ -86,7 +86,7 @@ def go(context: Context, places: list[Place], start: int, end: int, method: str)
     if method not in context.client.links:
         return [context.convert.location(place) for place in places] or None
     # The editor shows the whole name as one link, and not the words that it sees in it.
-    origin = context.convert.range(context.member, start, end)
+    origin = context.convert.range(context.file, start, end)
     return [context.convert.link(place, origin) for place in places] or None
 
 
@@ -105,9 +105,9 @@ def mark_highlights(context: Context, params: lsp.DocumentHighlightParams) -> Pl
     mention = context.mention(params.position)
     if mention is None:
         return None
-    found = highlights(context.analysis.dump, context.member, mention, HIGHLIGHT_LIMIT + 1)
+    found = highlights(context.analysis.dump, context.file, mention, HIGHLIGHT_LIMIT + 1)
     found = context.cut(found, HIGHLIGHT_LIMIT, "words that mean the same")
-    ranges = context.convert.ranges(context.member, [(word.start, word.end) for word in found])
+    ranges = context.convert.ranges(context.file, [(word.start, word.end) for word in found])
     return Plain([{"range": where, "kind": _HIGHLIGHTS[word.kind]} for word, where in zip(found, ranges, strict=True)])
 
 

@@ -29,7 +29,7 @@ NESTING_LIMIT: Final = 100
 
 def list_folds(context: Context, _params: lsp.FoldingRangeParams) -> Plain:
     """What can be folded, the biggest first if it is too much."""
-    return shown_folds(context, [(fold.start, fold.end) for fold in folds(context.member, fold_limit(context))])
+    return shown_folds(context, [(fold.start, fold.end) for fold in folds(context.file, fold_limit(context))])
 
 
 def fold_limit(context: Context) -> int:
@@ -42,14 +42,14 @@ def shown_folds(context: Context, found: list[tuple[int, int]]) -> Plain:
     limit = fold_limit(context)
     if len(found) == limit:
         context.told_cut(f"the {limit:,} biggest folds are shown")
-    starts, _ = context.convert.positions(context.member, [start for start, _ in found])
-    ends, _ = context.convert.positions(context.member, [end for _, end in found])
+    starts, _ = context.convert.positions(context.file, [start for start, _ in found])
+    ends, _ = context.convert.positions(context.file, [end for _, end in found])
     return Plain([{"startLine": start, "endLine": end} for start, end in zip(starts, ends, strict=True) if start < end])
 
 
 def widen_selections(context: Context, params: lsp.SelectionRangeParams) -> Plain:
     """What surrounds each of some places, from the word to the whole file."""
-    return shown_selections(context, params, lambda offset: selection(context.member, offset, NESTING_LIMIT))
+    return shown_selections(context, params, lambda offset: selection(context.file, offset, NESTING_LIMIT))
 
 
 def shown_selections(
@@ -64,7 +64,7 @@ def shown_selections(
 def _widen(context: Context, position: lsp.Position, find: Callable[[int], list[tuple[int, int]]]) -> Json:
     found: Json = {}
     spans = find(context.offset(position))
-    for where in reversed(context.convert.ranges(context.member, spans)):
+    for where in reversed(context.convert.ranges(context.file, spans)):
         found = {"range": where, "parent": found} if found else {"range": where}
     return found or _nothing(position)
 
@@ -77,7 +77,7 @@ def _nothing(position: lsp.Position) -> Json:
 def colour_words(context: Context, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
     """The words of some lines with what they are."""
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    return shown_words(context, tokens(context.analysis, context.member, start, end, TOKEN_LIMIT + 1))
+    return shown_words(context, tokens(context.analysis, context.file, start, end, TOKEN_LIMIT + 1))
 
 
 def shown_words(context: Context, found: list[Token]) -> lsp.SemanticTokens:
@@ -85,7 +85,7 @@ def shown_words(context: Context, found: list[Token]) -> lsp.SemanticTokens:
     found = context.cut(found, TOKEN_LIMIT, "words with colours")
     offsets = [offset for token in found for offset in (token.start, token.end)]
     (row, end_row), (column, end_column) = (
-        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in context.convert.positions(context.member, offsets)
+        np.array(numbers, np.int64).reshape(-1, 2).T for numbers in context.convert.positions(context.file, offsets)
     )
     down = np.diff(row, prepend=0)
     right = np.where(down == 0, np.diff(column, prepend=0), column)

@@ -24,8 +24,8 @@ def list_lenses(context: Context, _params: lsp.CodeLensParams) -> list[lsp.CodeL
     if not context.settings.code_lenses:
         return None
     found = []
-    for lens in lenses(context.analysis, context.member, LENS_LIMIT):
-        position = context.convert.position(context.member, lens.offset)
+    for lens in lenses(context.analysis, context.file, LENS_LIMIT):
+        position = context.convert.position(context.file, lens.offset)
         data = {"uri": context.uri, "kind": lens.kind.value, "number": lens.number}
         found.append(lsp.CodeLens(lsp.Range(position, position), data=data))
     return found
@@ -84,7 +84,7 @@ def _show(context: Context, title: str, page: Page) -> lsp.Command:
 def list_actions(context: Context, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
     """What can be done with what is selected: to explain it, to go where it leads, to show more of it."""
     start, end = context.offset(params.range.start), context.offset(params.range.end)
-    return offer(context, params, actions(context.analysis, context.module, context.member, start, end))
+    return offer(context, params, actions(context.analysis, context.module, context.file, start, end))
 
 
 def offer(
@@ -121,7 +121,7 @@ def _fix(
     context: Context, command: lsp.Command, finding: Finding, diagnostics: Sequence[lsp.Diagnostic]
 ) -> lsp.CodeAction:
     """An action on the diagnostic of a finding, as far as the editor has told it."""
-    start = context.convert.position(finding.place.member, finding.place.start)
+    start = context.convert.position(finding.place.file, finding.place.start)
     own = [found for found in diagnostics if found.code == finding.code and found.range.start == start]
     return lsp.CodeAction(command.title, lsp.CodeActionKind.QuickFix, own or None, command=command)
 

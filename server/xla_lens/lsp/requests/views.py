@@ -42,7 +42,7 @@ from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _TOP: Final = 100
 
@@ -136,10 +136,10 @@ def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
     return opened.uri, len(opened.document.data)
 
 
-def _set_files(paths: Mapping[MemberKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[Json]:
+def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[Json]:
     """Files with their sizes; those that are open with the addresses and the sizes that the editor has."""
     found: list[Json] = []
-    for kind in MemberKind:
+    for kind in FileKind:
         path = paths.get(kind)
         if path is None:
             continue
@@ -166,7 +166,7 @@ def _value_location(dump: DumpSet, value: int, convert: Converter) -> Json | Non
 
 def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
     """Where a set tells of something, if an editor can show that: of a value the row in the buffer assignment else."""
-    is_shown = len(place.member.document.data) <= _EDITED_BYTES
+    is_shown = len(place.file.document.data) <= _EDITED_BYTES
     row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
     return row or place
 
@@ -279,7 +279,7 @@ def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Targe
     row = module.instruction(dump.names[dump.values.name[target.row]]) if module else NONE
     if module and row != NONE:
         places.append(definition_place(module, HloInstruction(row)))
-    return next((place for place in places if place and Path(place.member.label) == path), None)
+    return next((place for place in places if place and Path(place.file.label) == path), None)
 
 
 def _value_at(dump: DumpSet, row: int) -> tuple[Target, Place] | None:

@@ -76,12 +76,12 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
     """All findings of a dump set, file by file in the order of the text."""
     doubts = no_doubts(dump)
     findings = list(check_structure(dump))
-    order = {id(member): number for number, member in enumerate(dump.members)}
+    order = {id(file): number for number, file in enumerate(dump.files)}
     others = list(files_of_other_dumps(dump))
     if others:
         return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + others, order)
     doubts.broken = {
-        id(finding.place.member)
+        id(finding.place.file)
         for finding in findings
         if finding.severity is Severity.ERROR or not finding.facts.get("is_read", 1)
     }
@@ -97,4 +97,4 @@ def check(dump: DumpSet, memory: Memory) -> list[Finding]:
 
 
 def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:
-    return sorted(findings, key=lambda finding: (order[id(finding.place.member)], finding.place.start))
+    return sorted(findings, key=lambda finding: (order[id(finding.place.file)], finding.place.start))

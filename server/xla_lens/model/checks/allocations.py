@@ -10,9 +10,9 @@ from xla_lens.model.checks.doubts import Doubts, Marks
 from xla_lens.model.checks.findings import Code, Finding, Related, error, warning
 from xla_lens.model.checks.structure import allocations_before_gaps
 from xla_lens.model.places.places import Place, row_place, total_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, ReportSpaces, Totals
 from xla_lens.syntax.human_sizes import human_size
 
@@ -51,8 +51,8 @@ _ALONE: Final = Kind.PREALLOCATED_TEMP | Kind.CONSTANT | Kind.THREAD_LOCAL
 
 def kind_conflicts(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Kinds that exclude each other, and those that need another."""
-    kind, member = dump.allocations.kind, dump.assignment
-    if member is None:
+    kind, file = dump.allocations.kind, dump.assignment
+    if file is None:
         return
     known = np.flatnonzero((dump.allocations.index != NONE) & ~doubts.allocations)
     has = {flag: (kind & int(flag)) != 0 for flag in Kind}
@@ -72,11 +72,11 @@ def kind_conflicts(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             doubts.allocations[row] = True
             yield error(
                 Code.ALLOCATION_KIND_CONFLICT,
-                row_place(member, dump.allocations, row),
+                row_place(file, dump.allocations, row),
                 what=what,
                 index=int(dump.allocations.index[row]),
             )
-    yield from _outputs(dump, doubts, member, np.flatnonzero(has[Kind.OUTPUT]))
+    yield from _outputs(dump, doubts, file, np.flatnonzero(has[Kind.OUTPUT]))
 
 
 def _number_of_values(dump: DumpSet) -> Column:
@@ -91,10 +91,10 @@ def _has_live_ranges(dump: DumpSet) -> Marks:
     return found
 
 
-def _outputs(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Iterator[Finding]:
+def _outputs(dump: DumpSet, doubts: Doubts, file: DumpFile, rows: Column) -> Iterator[Finding]:
     """Exactly one allocation holds the root of the entry computation."""
-    if not len(rows) and len(dump.allocations) and doubts.is_whole(member) and not np.any(doubts.allocations):
-        place = row_place(member, dump.allocations, 0)
+    if not len(rows) and len(dump.allocations) and doubts.is_whole(file) and not np.any(doubts.allocations):
+        place = row_place(file, dump.allocations, 0)
         yield error(Code.ALLOCATION_KIND_CONFLICT, place, what="no output", index=int(dump.allocations.index[0]))
     if len(rows) > 1 and not np.any(doubts.allocations[rows]):
         # The root's shape is printed; where another shape is, is no root.
@@ -104,8 +104,8 @@ def _outputs(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Ite
         for row in others:
             yield error(
                 Code.ALLOCATION_KIND_CONFLICT,
-                row_place(member, dump.allocations, row),
-                Related(row_place(member, dump.allocations, first), "output"),
+                row_place(file, dump.allocations, row),
+                Related(row_place(file, dump.allocations, first), "output"),
                 what="outputs",
                 index=int(dump.allocations.index[row]),
             )
@@ -203,16 +203,16 @@ def total_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             allocation_bytes=int(dump.allocations.size_bytes[row]) if row != NONE else NONE,
         )
     else:
-        yield from human_size_mismatch(place.member, dump.totals, 0)
+        yield from human_size_mismatch(place.file, dump.totals, 0)
 
 
-def human_size_mismatch(member: Member, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
+def human_size_mismatch(file: DumpFile, table: Totals | ReportSpaces, row: int) -> Iterator[Finding]:
     """A size against the same in a unit that fits, where that is printed."""
     start, end, size_bytes = int(table.human_start[row]), int(table.human_end[row]), int(table.size_bytes[row])
-    printed, expected = member.document.data[start:end], human_size(size_bytes)
+    printed, expected = file.document.data[start:end], human_size(size_bytes)
     if start != NONE and printed != expected:
         facts = {"printed": _text(printed), "expected": _text(expected)}
-        yield warning(Code.HUMAN_SIZE_MISMATCH, Place(member, start, end), total_bytes=size_bytes, **facts)
+        yield warning(Code.HUMAN_SIZE_MISMATCH, Place(file, start, end), total_bytes=size_bytes, **facts)
 
 
 def _wrong_size(dump: DumpSet, missing_bytes: int) -> int:

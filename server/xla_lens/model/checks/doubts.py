@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 
 Marks: TypeAlias = NDArray[np.bool_]
@@ -31,9 +31,9 @@ class Doubts:
     broken: set[int] = field(default_factory=set)
     is_timing_sound: bool = True
 
-    def is_whole(self, member: Member | None) -> bool:
+    def is_whole(self, file: DumpFile | None) -> bool:
         """Whether a file is there with all of its lines, so that what it lacks is missing."""
-        return member is not None and id(member) not in self.broken
+        return file is not None and id(file) not in self.broken
 
     def doubt_values(self, values: Column) -> None:
         """Leaves values out from now on; NONE is none."""

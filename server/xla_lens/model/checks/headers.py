@@ -10,9 +10,9 @@ from xla_lens.model.checks.allocations import holds_shape, output_shape, paramet
 from xla_lens.model.checks.doubts import Doubts
 from xla_lens.model.checks.findings import Code, Finding, Related, error
 from xla_lens.model.places.places import row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.grammar import byte_sizes
 from xla_lens.syntax.hlo.instruction_scan import tuple_elements
@@ -20,8 +20,8 @@ from xla_lens.syntax.hlo.instruction_scan import tuple_elements
 
 def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Parameters of allocations that are not the parameters of the program, each there once."""
-    allocations, member = dump.allocations, dump.assignment
-    if member is None:
+    allocations, file = dump.allocations, dump.assignment
+    if file is None:
         return
     rows = np.flatnonzero(((allocations.kind & int(Kind.PARAMETER)) != 0) & ~doubts.allocations)
     is_quoted = doubts.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
@@ -29,17 +29,17 @@ def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if is_quoted:
         wrong = dict.fromkeys(row for row in rows.tolist() if not _holds_parameter(dump, doubts, row))
         for row in wrong:
-            yield _parameter_finding(dump, member, row, what="value")
+            yield _parameter_finding(dump, file, row, what="value")
     keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
     order = np.lexsort(keys)
     again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
     for first, row in zip(rows[order[again]].tolist(), rows[order[again + 1]].tolist(), strict=True):
         if first not in wrong and row not in wrong:
             wrong[row] = None
-            related = Related(row_place(member, allocations, first), "first")
-            yield _parameter_finding(dump, member, row, related, what="twice")
+            related = Related(row_place(file, allocations, first), "first")
+            yield _parameter_finding(dump, file, row, related, what="twice")
     # The rows of parameters that are missing may be those of broken headers.
-    if wrong or not doubts.is_whole(member) or np.any(allocations.index == NONE) or np.any(doubts.allocations):
+    if wrong or not doubts.is_whole(file) or np.any(allocations.index == NONE) or np.any(doubts.allocations):
         doubts.allocations[list(wrong)] = True
         return
     numbers, first_row = np.unique(allocations.parameter[rows], return_index=True)
@@ -47,15 +47,15 @@ def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     for gap in gaps[-1:].tolist():
         missing = int(numbers[gap - 1]) + 1 if gap else 0
         doubts.allocations[rows[first_row[gap]]] = True
-        yield _parameter_finding(dump, member, int(rows[first_row[gap]]), what="gap", missing=missing)
+        yield _parameter_finding(dump, file, int(rows[first_row[gap]]), what="gap", missing=missing)
 
 
-def _parameter_finding(dump: DumpSet, member: Member, row: int, *related: Related, **facts: int | str) -> Finding:
+def _parameter_finding(dump: DumpSet, file: DumpFile, row: int, *related: Related, **facts: int | str) -> Finding:
     allocations = dump.allocations
     index = int(allocations.parameter_index[row])
     return error(
         Code.PARAMETER_MISMATCH,
-        row_place(member, allocations, row),
+        row_place(file, allocations, row),
         *related,
         allocation=int(allocations.index[row]),
         parameter=int(allocations.parameter[row]),
@@ -77,9 +77,9 @@ def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
 
 def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Shapes in the headers of allocations that none of the values in them has."""
-    member = dump.assignment
+    file = dump.assignment
     # A value that is in no allocation may be missing in any.
-    if member is None or np.any(doubts.values & (dump.values.slice == NONE)):
+    if file is None or np.any(doubts.values & (dump.values.slice == NONE)):
         return
     for row in np.flatnonzero(~doubts.allocations & (dump.allocations.slice_count > 0)).tolist():
         if np.any(doubts.values[dump.values_of_allocation(row)]):
@@ -94,7 +94,7 @@ def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             doubts.allocations[row] = True
             yield error(
                 Code.SHAPE_MISMATCH,
-                row_place(member, dump.allocations, row),
+                row_place(file, dump.allocations, row),
                 what=what,
                 allocation=int(dump.allocations.index[row]),
                 shape=shape.decode("utf-8", "replace"),

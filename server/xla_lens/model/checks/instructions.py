@@ -8,9 +8,9 @@ from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.checks.findings import Code, Finding, Related, error
 from xla_lens.model.hlo.quotes import quote_spans
 from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
 from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_names, tuple_elements
@@ -20,8 +20,8 @@ from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_names
 
 def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Uses of which the instruction that is said to read says otherwise (HloValue::ComputeUses)."""
-    uses, member = dump.uses, dump.used
-    if member is None or not len(uses):
+    uses, file = dump.uses, dump.used
+    if file is None or not len(uses):
         return
     value = taken(dump.value_of_used_value, uses.value)
     operands, first, count = doubts.quotes.operands(np.unique(uses.name))
@@ -36,14 +36,12 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     for row in np.flatnonzero(wrong).tolist():
         doubts.values[value[row]] = True
         text = (
-            _unknown_operand(dump, member, int(uses.name[row]), int(uses.operand[row]))
-            if operand[row] == NONE
-            else None
+            _unknown_operand(dump, file, int(uses.name[row]), int(uses.operand[row])) if operand[row] == NONE else None
         )
         yield error(
             Code.OPERAND_MISMATCH,
-            text or row_place(member, uses, row),
-            *([Related(row_place(member, uses, row), "use")] if text else _quoted(doubts, int(uses.name[row]))),
+            text or row_place(file, uses, row),
+            *([Related(row_place(file, uses, row), "use")] if text else _quoted(doubts, int(uses.name[row]))),
             what="unknown" if text else "other" if operand[row] != NONE else "none",
             value=dump.value_label(int(value[row])),
             user=dump.label(int(uses.name[row]), NONE),
@@ -51,10 +49,10 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             operands=int(count[uses.name[row]]),
             read=dump.label(int(operand[row]), int(uses.index[row])) if operand[row] != NONE else "",
         )
-    yield from _read_twice(dump, doubts, member, value)
+    yield from _read_twice(dump, doubts, file, value)
 
 
-def _read_twice(dump: DumpSet, doubts: Doubts, member: Member, value: Column) -> Iterator[Finding]:
+def _read_twice(dump: DumpSet, doubts: Doubts, file: DumpFile, value: Column) -> Iterator[Finding]:
     """One operand is one value, also of instructions that are not quoted."""
     uses = dump.uses
     known = np.flatnonzero(~in_doubt(doubts.values, value) & ~in_doubt(doubts.names, uses.name))
@@ -65,8 +63,8 @@ def _read_twice(dump: DumpSet, doubts: Doubts, member: Member, value: Column) ->
         if value[first] != value[row]:
             yield error(
                 Code.OPERAND_MISMATCH,
-                row_place(member, uses, row),
-                Related(row_place(member, uses, first), "first"),
+                row_place(file, uses, row),
+                Related(row_place(file, uses, first), "first"),
                 what="twice",
                 value=dump.value_label(int(value[row])),
                 other=dump.value_label(int(value[first])),
@@ -86,7 +84,7 @@ def _quoted(doubts: Doubts, name: int) -> list[Related]:
     return [Related(quote, "instruction")] if quote else []
 
 
-def _unknown_operand(dump: DumpSet, member: Member, name: int, operand: int) -> Place | None:
+def _unknown_operand(dump: DumpSet, file: DumpFile, name: int, operand: int) -> Place | None:
     """Where an instruction's text has an operand that is nowhere else, None if it has not that many."""
     quoting = dump.quoting(name)
     instruction = dump.instruction(name)
@@ -94,7 +92,7 @@ def _unknown_operand(dump: DumpSet, member: Member, name: int, operand: int) -> 
         return None
     start = int(dump.used_values.instruction_start[quoting[0]])
     found = instruction.operands[operand]
-    return Place(member, start + found.start, start + found.end)
+    return Place(file, start + found.start, start + found.end)
 
 
 # ---------------------------------------------------------------- shapes
@@ -135,10 +133,10 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 
 def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Quotes of one instruction that differ: the values of a tuple all have the same."""
-    used, member = dump.used_values, dump.used
-    if member is None:
+    used, file = dump.used_values, dump.used
+    if file is None:
         return
-    data, first = member.document.data, doubts.quotes.rows
+    data, first = file.document.data, doubts.quotes.rows
     rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~doubts.used_values)
     rows = rows[first[used.name[rows]] != rows]
     rows = rows[np.argsort(used.name[rows], kind="stable")]
@@ -157,7 +155,7 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         is_first_odd |= any(dump.name_number(operand) == NONE for operand in operand_names(text))
         odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
         spans = [(int(used.instruction_start[one]), int(used.instruction_end[one])) for one in (odd, right)]
-        places = [Place(member, *span) for span in spans]
+        places = [Place(file, *span) for span in spans]
         heads = [instruction_head(data, place.start, place.end) for place in places]
         shapes = [data[head.shape_start : head.shape_end] if head else b"" for head in heads]
         yield error(
@@ -179,8 +177,8 @@ def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, quoted: Place, sha
     row = int(dump.values.slice[value])
     shape, found = shapes
     slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-    head = instruction_head(quoted.member.document.data, quoted.start, quoted.end)
-    quote = Place(quoted.member, head.shape_start, head.shape_end) if head else quoted
+    head = instruction_head(quoted.file.document.data, quoted.start, quoted.end)
+    quote = Place(quoted.file, head.shape_start, head.shape_end) if head else quoted
     # The size was not changed with the shape: which of them does it fit? Tiles are rounded up.
     sizes = [_byte_size(text) for text in (shape, found)]
     is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found

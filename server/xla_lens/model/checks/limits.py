@@ -8,14 +8,14 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Code, Finding, error
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 
 
 def over_limits(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: int | None) -> Iterator[Finding]:
     """What is over the limits, each None for no limit. What the set does not tell cannot be held to be within one."""
     dump, space = analysis.dump, analysis.memory.space(DEFAULT_COLOR)
-    if not dump.members:
+    if not dump.files:
         return
     if max_peak_bytes is not None:
         peak = space.peak_live_bytes if space else 0
@@ -35,7 +35,7 @@ def over_limits(analysis: Analysis, max_peak_bytes: int | None, max_reserved_byt
 
 
 def _start(analysis: Analysis) -> Place:
-    first: Member = analysis.dump.members[0]
+    first: DumpFile = analysis.dump.files[0]
     return Place(first, 0, 0)
 
 

@@ -11,16 +11,16 @@ from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.checks.findings import Code, Finding, Related, error, warning
 from xla_lens.model.checks.overlaps import is_passed_on
 from xla_lens.model.places.places import Place, row_place, schedule_place, used_value_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind, Section
 
 
 def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Live ranges that end before they start or after the schedule (HloLiveRange::CalculateBufferStartEndMap)."""
-    ranges, member = dump.live_ranges, dump.live
-    if member is None:
+    ranges, file = dump.live_ranges, dump.live
+    if file is None:
         return
     last = _last_step(dump)
     start, end = ranges.start_step, ranges.end_step
@@ -29,7 +29,7 @@ def invalid_live_ranges(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         doubts.is_timing_sound = False
         yield error(
             Code.INVALID_LIVE_RANGE,
-            row_place(member, ranges, row),
+            row_place(file, ranges, row),
             *_step_of(dump, int(ranges.name[row])),
             value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
             start_step=int(start[row]),
@@ -57,16 +57,16 @@ def _last_step(dump: DumpSet) -> int:
 
 def live_ranges_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Live ranges that are there twice or of no value, and scheduled values without one."""
-    ranges, member = dump.live_ranges, dump.live
-    if member is None or Section.BUFFER_LIVE_RANGES not in member.columns.sections.section:
+    ranges, file = dump.live_ranges, dump.live
+    if file is None or Section.BUFFER_LIVE_RANGES not in file.columns.sections.section:
         return
     value = dump.value_of_live_range
     index = taken(np.maximum(dump.values.index, 0), value)
     own = (value != NONE) & (taken(dump.values.name, value) == ranges.name) & (index == ranges.index)
     ids = np.where(own, taken(dump.values.id, value), NONE)
     wrong = in_doubt(doubts.names, ranges.name)
-    yield from _duplicates(dump, doubts, member, ids, wrong)
-    yield from _order(dump, doubts, member, np.flatnonzero((ids != NONE) & ~wrong), ids)
+    yield from _duplicates(dump, doubts, file, ids, wrong)
+    yield from _order(dump, doubts, file, np.flatnonzero((ids != NONE) & ~wrong), ids)
     known = dump.used if dump.used is not None else dump.assignment
     nameless = np.flatnonzero((ids == NONE) & ~wrong)
     if doubts.is_whole(known) and doubts.is_whole(dump.assignment if dump.used is None else dump.used):
@@ -74,16 +74,16 @@ def live_ranges_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             doubts.is_timing_sound = False
             yield error(
                 Code.UNDEFINED_VALUE,
-                row_place(member, ranges, row),
+                row_place(file, ranges, row),
                 what="live range",
                 name=dump.label(int(ranges.name[row]), int(ranges.index[row])),
             )
     wrong[nameless] = True
-    if doubts.is_whole(member):
+    if doubts.is_whole(file):
         yield from _missing(dump, doubts, _excused(dump, np.where(wrong, NONE, ids)))
 
 
-def _duplicates(dump: DumpSet, doubts: Doubts, member: Member, ids: Column, wrong: Marks) -> Iterator[Finding]:
+def _duplicates(dump: DumpSet, doubts: Doubts, file: DumpFile, ids: Column, wrong: Marks) -> Iterator[Finding]:
     ranges = dump.live_ranges
     order = np.lexsort((np.arange(len(ranges)), ranges.index, ranges.name))
     same = (np.diff(ranges.name[order]) == 0) & (np.diff(ranges.index[order]) == 0)
@@ -101,13 +101,13 @@ def _duplicates(dump: DumpSet, doubts: Doubts, member: Member, ids: Column, wron
         doubts.doubt_values(dump.value_of_live_range[[row]])
         yield error(
             Code.DUPLICATE_LIVE_RANGE,
-            row_place(member, ranges, row),
-            Related(row_place(member, ranges, first), "first"),
+            row_place(file, ranges, row),
+            Related(row_place(file, ranges, first), "first"),
             value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
         )
 
 
-def _order(dump: DumpSet, doubts: Doubts, member: Member, rows: Column, ids: Column) -> Iterator[Finding]:
+def _order(dump: DumpSet, doubts: Doubts, file: DumpFile, rows: Column, ids: Column) -> Iterator[Finding]:
     """Live ranges are in the order of the ids. One finding, at the first that is not."""
     ranges = dump.live_ranges
     for place in np.flatnonzero(np.diff(ids[rows]) < 0)[:1].tolist():
@@ -115,7 +115,7 @@ def _order(dump: DumpSet, doubts: Doubts, member: Member, rows: Column, ids: Col
         doubts.names[ranges.name[[before, row]]] = True
         yield error(
             Code.SYNTAX,
-            row_place(member, ranges, row),
+            row_place(file, ranges, row),
             what="live range order",
             value=dump.label(int(ranges.name[row]), int(ranges.index[row])),
             other=dump.label(int(ranges.name[before]), int(ranges.index[before])),
@@ -160,8 +160,8 @@ def _slice_row(dump: DumpSet, value: int) -> Place | None:
 
 def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Live ranges that start where their instruction does not run, or end before they are read for the last time."""
-    values, member = dump.values, dump.live
-    if member is None or not len(dump.schedule):
+    values, file = dump.values, dump.live
+    if file is None or not len(dump.schedule):
         return
     step = taken(dump.schedule.step, dump.schedule_row_of_name)
     known = (values.live_range != NONE) & ~doubts.values & ~in_doubt(doubts.names, values.name)
@@ -175,8 +175,8 @@ def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         first, *others = sorted(dump.schedule_row_of_name[swapped].tolist())
         yield error(
             Code.SCHEDULE_MISMATCH,
-            row_place(member, dump.schedule, first),
-            *(Related(row_place(member, dump.schedule, row), "swapped") for row in others),
+            row_place(file, dump.schedule, first),
+            *(Related(row_place(file, dump.schedule, row), "swapped") for row in others),
             what="swapped",
             name=dump.label(int(dump.schedule.name[first]), NONE),
             step=int(dump.schedule.step[first]),
@@ -185,21 +185,21 @@ def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         return
     for value in wrong_starts:
         doubts.doubt_values(np.array([value]))
-        yield _finding(dump, member, Code.LIVE_RANGE_START, value, int(step[values.name[value]]))
+        yield _finding(dump, file, Code.LIVE_RANGE_START, value, int(step[values.name[value]]))
     for value, last_use in early_ends:
         if not doubts.values[value]:
             doubts.doubt_values(np.array([value]))
-            yield _finding(dump, member, Code.LIVE_RANGE_END, value, last_use)
-    yield from _entry_parameters(dump, doubts, member)
+            yield _finding(dump, file, Code.LIVE_RANGE_END, value, last_use)
+    yield from _entry_parameters(dump, doubts, file)
 
 
-def _finding(dump: DumpSet, member: Member, code: Code, value: int, step: int) -> Finding:
+def _finding(dump: DumpSet, file: DumpFile, code: Code, value: int, step: int) -> Finding:
     row = int(dump.values.live_range[value])
     scheduled = dump.schedule_row(step)
-    related = [] if scheduled == NONE else [Related(row_place(member, dump.schedule, scheduled), "step")]
+    related = [] if scheduled == NONE else [Related(row_place(file, dump.schedule, scheduled), "step")]
     return warning(
         code,
-        row_place(member, dump.live_ranges, row),
+        row_place(file, dump.live_ranges, row),
         *related,
         what="use",
         value=dump.value_label(value),
@@ -210,7 +210,7 @@ def _finding(dump: DumpSet, member: Member, code: Code, value: int, step: int) -
     )
 
 
-def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _entry_parameters(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
     """A parameter that nothing else may be written over lives from the first step to the last."""
     if not doubts.is_timing_sound:
         return
@@ -224,7 +224,7 @@ def _entry_parameters(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator
         doubts.doubt_values(np.array([value]))
         yield warning(
             code,
-            row_place(member, dump.live_ranges, int(values.live_range[value])),
+            row_place(file, dump.live_ranges, int(values.live_range[value])),
             what="parameter",
             value=dump.value_label(value),
             start_step=int(values.start_step[value]),

@@ -145,11 +145,11 @@ def _reported_oddness(dump: DumpSet, value: int) -> int:
     """1 if the report has no value of this shape at its offset, -1 if it has one, 0 if it does not tell."""
     values = dump.values
     shape = without_layout(dump.shape(value) or b"?")
-    for member in dump.members:
-        rows = member.columns.report_rows
+    for file in dump.files:
+        rows = file.columns.report_rows
         for row in np.flatnonzero(rows.offset == values.offset[value]).tolist():
             if report_table_allocation(dump, rows, row) == values.allocation[value]:
-                return -1 if shape in member.document.data[rows.shapes_start[row] : rows.end[row]] else 1
+                return -1 if shape in file.document.data[rows.shapes_start[row] : rows.end[row]] else 1
     return 0
 
 

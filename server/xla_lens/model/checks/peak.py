@@ -12,36 +12,36 @@ from xla_lens.model.hlo.dataflow import index_path
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import xla_peak_step
 from xla_lens.model.places.places import row_place, schedule_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 
 
 def printed_peak(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
     """The step that is printed as the peak, and what is listed as live there."""
-    member = dump.live
-    if member is None or not len(dump.peaks) or len(dump.peaks) > 1:
+    file = dump.live
+    if file is None or not len(dump.peaks) or len(dump.peaks) > 1:
         return
     step = int(dump.peaks.step[0])
     expected = xla_peak_step(dump) if doubts.is_timing_sound and not np.any(doubts.values) else None
-    if expected is not None and expected != step and doubts.is_whole(member):
+    if expected is not None and expected != step and doubts.is_whole(file):
         doubts.is_timing_sound = False
         related = [Related(place, "step")] if (place := schedule_place(dump, dump.schedule_row(expected))) else []
-        yield error(Code.PEAK_STEP_MISMATCH, row_place(member, dump.peaks, 0), *related, step=step, expected=expected)
+        yield error(Code.PEAK_STEP_MISMATCH, row_place(file, dump.peaks, 0), *related, step=step, expected=expected)
         step = expected
-    found = list(_list(dump, doubts, member, step)) or list(_order(dump, doubts, member))
+    found = list(_list(dump, doubts, file, step)) or list(_order(dump, doubts, file))
     yield from found
     if all(finding.facts["what"] == "size" for finding in found):
-        yield from _cumulative(dump, member, {finding.place.start for finding in found})
+        yield from _cumulative(dump, file, {finding.place.start for finding in found})
     if not found:
-        yield from _stack_trace_total(dump, doubts, member)
-    yield from _stack_traces(dump, doubts, member)
+        yield from _stack_trace_total(dump, doubts, file)
+    yield from _stack_traces(dump, doubts, file)
     if doubts.is_timing_sound and not np.any(doubts.values):
-        yield from _understated(dump, memory, member)
+        yield from _understated(dump, memory, file)
 
 
-def _understated(dump: DumpSet, memory: Memory, member: Member) -> Iterator[Finding]:
+def _understated(dump: DumpSet, memory: Memory, file: DumpFile) -> Iterator[Finding]:
     """The live bytes of the default memory space at the printed step against the most at any step."""
     space, step = memory.space(0), int(dump.peaks.step[0])
     if space is None or space.peak_step is None or space.live.at(step) >= space.peak_live_bytes:
@@ -50,7 +50,7 @@ def _understated(dump: DumpSet, memory: Memory, member: Member) -> Iterator[Find
     yield Finding(
         Code.PEAK_UNDERSTATED,
         Severity.INFORMATION,
-        row_place(member, dump.peaks, 0),
+        row_place(file, dump.peaks, 0),
         {
             "step": step,
             "live_bytes": space.live.at(step),
@@ -58,14 +58,14 @@ def _understated(dump: DumpSet, memory: Memory, member: Member) -> Iterator[Find
             "peak_bytes": space.peak_live_bytes,
             "instruction": dump.instruction_at(space.peak_step) or "",
         },
-        () if scheduled == NONE else (Related(row_place(member, dump.schedule, scheduled), "peak"),),
+        () if scheduled == NONE else (Related(row_place(file, dump.schedule, scheduled), "peak"),),
     )
 
 
 # ---------------------------------------------------------------- the list
 
 
-def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[Finding]:
+def _list(dump: DumpSet, doubts: Doubts, file: DumpFile, step: int) -> Iterator[Finding]:
     """What is live at the step against what is listed, and the sizes of the list."""
     buffers, ranges = dump.peak_buffers, dump.live_ranges
     is_indexed = int(np.any(buffers.index != NONE))
@@ -99,30 +99,30 @@ def _list(dump: DumpSet, doubts: Doubts, member: Member, step: int) -> Iterator[
         others = [other for other in rows_of[listed[row]][:2] if other != row]
         yield error(
             Code.PEAK_LIST_MISMATCH,
-            row_place(member, buffers, row),
-            *(Related(row_place(member, buffers, other), "first") for other in others[:1]),
+            row_place(file, buffers, row),
+            *(Related(row_place(file, buffers, other), "first") for other in others[:1]),
             what="extra",
             value=dump.label(*listed[row]),
             step=step,
             is_twice=int(len(others) > 0),
         )
     # One that stands for another is one cause.
-    if len(missing) > len(extra) + replaced and doubts.is_whole(member):
+    if len(missing) > len(extra) + replaced and doubts.is_whole(file):
         rows = [int(live[expected.index(key)]) for key in missing[:MAXIMUM_RELATED]]
         yield error(
             Code.PEAK_LIST_MISMATCH,
-            row_place(member, dump.peaks, 0),
-            *(Related(row_place(member, ranges, row), "live range") for row in rows),
+            row_place(file, dump.peaks, 0),
+            *(Related(row_place(file, ranges, row), "live range") for row in rows),
             what="missing",
             value=dump.label(*missing[0]),
             step=step,
             missing=len(missing),
         )
-    if not extra and (not missing or not doubts.is_whole(member)):
+    if not extra and (not missing or not doubts.is_whole(file)):
         for row in np.flatnonzero(is_wrong & ~in_doubt(doubts.values, dump.value_of_peak_buffer)).tolist():
             yield error(
                 Code.PEAK_LIST_MISMATCH,
-                row_place(member, buffers, row),
+                row_place(file, buffers, row),
                 what="size",
                 value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
                 size_bytes=int(buffers.size_bytes[row]),
@@ -162,7 +162,7 @@ def _sizes(dump: DumpSet, is_indexed: int) -> Column:
     return taken(dump.logical_bytes if is_indexed else dump.whole_bytes, dump.value_of_peak_buffer)
 
 
-def _order(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _order(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
     """Lists with sums are sorted by size, name and index; those before are in the order of the live ranges."""
     buffers = dump.peak_buffers
     if not len(buffers) or np.any(in_doubt(doubts.names, buffers.name)):
@@ -181,14 +181,14 @@ def _order(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
     for row in back[:1]:
         yield error(
             Code.PEAK_LIST_MISMATCH,
-            row_place(member, buffers, row),
-            *(Related(row_place(member, buffers, other), "displaced") for other in back[1 : 1 + MAXIMUM_RELATED]),
+            row_place(file, buffers, row),
+            *(Related(row_place(file, buffers, other), "displaced") for other in back[1 : 1 + MAXIMUM_RELATED]),
             what="order",
             value=dump.label(int(buffers.name[row]), int(buffers.index[row])),
         )
 
 
-def _cumulative(dump: DumpSet, member: Member, found: set[int]) -> Iterator[Finding]:
+def _cumulative(dump: DumpSet, file: DumpFile, found: set[int]) -> Iterator[Finding]:
     """Each sum is the one before and the size; one that is wrong leaves the next right."""
     buffers = dump.peak_buffers
     sums, sizes = buffers.cumulative_bytes, buffers.size_bytes
@@ -203,7 +203,7 @@ def _cumulative(dump: DumpSet, member: Member, found: set[int]) -> Iterator[Find
         if int(buffers.start[row]) not in found:
             yield error(
                 Code.CUMULATIVE_MISMATCH,
-                row_place(member, buffers, row),
+                row_place(file, buffers, row),
                 cumulative_bytes=int(sums[row]),
                 expected=int(expected[row]),
             )
@@ -212,16 +212,16 @@ def _cumulative(dump: DumpSet, member: Member, found: set[int]) -> Iterator[Find
 # ---------------------------------------------------------------- the tree
 
 
-def _stack_trace_total(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
-    headers, roots = member.columns.stack_trace_headers, dump.stack_traces.depth == 0
+def _stack_trace_total(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
+    headers, roots = file.columns.stack_trace_headers, dump.stack_traces.depth == 0
     listed = int(dump.peak_buffers.size_bytes.sum())
-    if not len(headers) or not doubts.is_whole(member) or int(headers.size_bytes[0]) == listed:
+    if not len(headers) or not doubts.is_whole(file) or int(headers.size_bytes[0]) == listed:
         return
     if np.any(roots) and int(dump.stack_traces.total_bytes[roots].sum()) != listed:
         listed = int(dump.stack_traces.total_bytes[roots].sum())
     yield error(
         Code.STACK_TRACE_MISMATCH,
-        row_place(member, headers, 0),
+        row_place(file, headers, 0),
         what="header",
         size_bytes=int(headers.size_bytes[0]),
         expected=listed,
@@ -231,10 +231,10 @@ def _stack_trace_total(dump: DumpSet, doubts: Doubts, member: Member) -> Iterato
 _TREE: Final = "total", "current", "remaining"
 
 
-def _stack_traces(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _stack_traces(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
     """The bytes of each frame against those below it, and what is left against what was before (HloStackTrace)."""
-    tree, headers = dump.stack_traces, member.columns.stack_trace_headers
-    if not len(tree) or not len(headers) or not doubts.is_whole(member) or np.any(tree.remaining_bytes == NONE):
+    tree, headers = dump.stack_traces, file.columns.stack_trace_headers
+    if not len(tree) or not len(headers) or not doubts.is_whole(file) or np.any(tree.remaining_bytes == NONE):
         return
     count = len(tree)
     current, total, remaining = tree.current_bytes, tree.total_bytes, tree.remaining_bytes
@@ -251,19 +251,19 @@ def _stack_traces(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Fin
     if np.any(is_current_wrong):
         # What is left tells which bytes a frame has; one wrong rest is followed by another.
         for row in np.flatnonzero(is_current_wrong)[:1].tolist():
-            yield _tree_finding(dump, member, row, "remaining", int(before[row] - current[row]))
+            yield _tree_finding(dump, file, row, "remaining", int(before[row] - current[row]))
         return
     for row in np.flatnonzero(total != sums[last] - sums[:-1])[:1].tolist():
-        yield _tree_finding(dump, member, row, "total", int(sums[last[row]] - sums[row]))
+        yield _tree_finding(dump, file, row, "total", int(sums[last[row]] - sums[row]))
 
 
-def _tree_finding(dump: DumpSet, member: Member, row: int, what: str, expected: int) -> Finding:
+def _tree_finding(dump: DumpSet, file: DumpFile, row: int, what: str, expected: int) -> Finding:
     tree = dump.stack_traces
     return error(
         Code.STACK_TRACE_MISMATCH,
-        row_place(member, tree, row),
+        row_place(file, tree, row),
         what=what,
-        frame=member.document.data[tree.name_start[row] : tree.name_end[row]].decode("utf-8", "replace"),
+        frame=file.document.data[tree.name_start[row] : tree.name_end[row]].decode("utf-8", "replace"),
         total_bytes=int(tree.total_bytes[row]),
         current_bytes=int(tree.current_bytes[row]),
         remaining_bytes=int(tree.remaining_bytes[row]),

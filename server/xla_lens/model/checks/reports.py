@@ -18,42 +18,42 @@ from xla_lens.model.places.places import (
     row_place,
     total_place,
 )
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.human_sizes import human_size
 from xla_lens.syntax.numbers import integer
 
 
 def report_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """What a report tells else than the allocations do, and whether its end is missing."""
-    for member in dump.members:
-        if member.kind is MemberKind.MEMORY_USAGE_REPORT:
-            yield from _human_sizes(member)
+    for file in dump.files:
+        if file.kind is FileKind.MEMORY_USAGE_REPORT:
+            yield from _human_sizes(file)
             if doubts.is_whole(dump.assignment) and not np.any(doubts.allocations):
-                yield from _against_allocations(dump, doubts, member)
+                yield from _against_allocations(dump, doubts, file)
 
 
-def _against_allocations(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
+def _against_allocations(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
     # What follows is told by order: one that is not where it belongs hides what comes after.
-    found = list(_spaces(dump, member)) or list(_allocations(dump, member))
-    if not found and doubts.is_whole(member) and not np.any(doubts.values) and _is_cut(dump, member):
-        doubts.broken.add(id(member))
-        found.append(truncated(member, "tables"))
+    found = list(_spaces(dump, file)) or list(_allocations(dump, file))
+    if not found and doubts.is_whole(file) and not np.any(doubts.values) and _is_cut(dump, file):
+        doubts.broken.add(id(file))
+        found.append(truncated(file, "tables"))
     yield from found
-    yield from _totals(dump, member)
+    yield from _totals(dump, file)
     if all(finding.code is Code.TRUNCATED_DUMP for finding in found):
-        yield from _tables(dump, doubts, member)
+        yield from _tables(dump, doubts, file)
 
 
-def _spaces(dump: DumpSet, member: Member) -> Iterator[Finding]:
+def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """One part for each memory space, by colour."""
-    spaces = member.columns.report_spaces
+    spaces = file.columns.report_spaces
     expected = np.unique(dump.allocations.color)
     for row, color in enumerate(spaces.color.tolist()):
         if row >= len(expected) or color != expected[row]:
-            place = Place(member, int(spaces.header_start[row]), int(spaces.header_end[row]))
+            place = Place(file, int(spaces.header_start[row]), int(spaces.header_end[row]))
             belongs = int(expected[row]) if row < len(expected) else NONE
             yield error(Code.REPORT_MISMATCH, place, what="color", color=color, expected=belongs)
             return
@@ -63,11 +63,11 @@ _MOST_SHOWN: Final = 50
 """Of so many allocations at least a report shows each, of more all but the smallest (MemoryUsageReport)."""
 
 
-def _is_cut(dump: DumpSet, member: Member) -> bool:
+def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     """Whether rows, tables or memory spaces are missing at the end of a report."""
-    columns, colors = member.columns, dump.allocations.color
+    columns, colors = file.columns, dump.allocations.color
     tables = columns.report_tables
-    if len(tables) and tables.rest[-1] == NONE and tables.end[-1] >= member.document.content_end:
+    if len(tables) and tables.rest[-1] == NONE and tables.end[-1] >= file.document.content_end:
         values = dump.values_of_allocation(report_table_allocation(dump, tables, len(tables) - 1))
         if tables.row_count[-1] < len(np.unique(dump.values.offset[values])):
             return True
@@ -84,27 +84,27 @@ def _is_cut(dump: DumpSet, member: Member) -> bool:
     return len(columns.totals) > 0 and int((listed.cumulative_start == NONE).sum()) < len(dump.allocations)
 
 
-def _human_sizes(member: Member) -> Iterator[Finding]:
-    for table in (member.columns.totals, member.columns.report_spaces):
+def _human_sizes(file: DumpFile) -> Iterator[Finding]:
+    for table in (file.columns.totals, file.columns.report_spaces):
         for row in range(len(table)):
-            yield from human_size_mismatch(member, table, row)
+            yield from human_size_mismatch(file, table, row)
 
 
-def _totals(dump: DumpSet, member: Member) -> Iterator[Finding]:
+def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """The total of all allocations, and that of each memory space."""
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
     reserved = sum(sizes.tolist())
-    for row, total in enumerate(member.columns.totals.size_bytes.tolist()):
+    for row, total in enumerate(file.columns.totals.size_bytes.tolist()):
         if total != reserved:
-            place = row_place(member, member.columns.totals, row)
+            place = row_place(file, file.columns.totals, row)
             printed = total_place(dump)
             related = [Related(printed, "total")] if printed else []
             yield error(Code.REPORT_MISMATCH, place, *related, what="total", printed=total, expected=reserved)
-    spaces = member.columns.report_spaces
+    spaces = file.columns.report_spaces
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
         if np.any(colors == color) and total != reserved:
-            place = row_place(member, spaces, row)
+            place = row_place(file, spaces, row)
             yield error(Code.REPORT_MISMATCH, place, what="space", color=color, printed=total, expected=reserved)
 
 
@@ -112,9 +112,9 @@ _SIZE: Final = re.compile(rb"size -?\d+")
 _ADDRESS: Final = re.compile(rb"^(allocation \d+: )0x[0-9a-f]+, ")
 
 
-def _allocations(dump: DumpSet, member: Member) -> Iterator[Finding]:
+def _allocations(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     """The two lists of allocations, both the biggest first."""
-    table = member.columns.report_allocations
+    table = file.columns.report_allocations
     is_by_size = table.cumulative_start != NONE
     order = np.lexsort((dump.allocations.index, -dump.allocations.size_bytes))
     for rows in (np.flatnonzero(is_by_size), np.flatnonzero(~is_by_size)):
@@ -123,15 +123,15 @@ def _allocations(dump: DumpSet, member: Member) -> Iterator[Finding]:
             expected = int(dump.allocations.index[allocation]) if allocation != NONE else NONE
             if table.index[row] != expected:
                 facts = {"allocation": int(table.index[row]), "expected": expected}
-                yield error(Code.REPORT_MISMATCH, row_place(member, table, row), what="allocation", **facts)
+                yield error(Code.REPORT_MISMATCH, row_place(file, table, row), what="allocation", **facts)
                 break
             cumulative += int(dump.allocations.size_bytes[allocation])
-            yield from _allocation(dump, member, row, allocation, cumulative)
+            yield from _allocation(dump, file, row, allocation, cumulative)
 
 
-def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumulative: int) -> Iterator[Finding]:
+def _allocation(dump: DumpSet, file: DumpFile, row: int, allocation: int, cumulative: int) -> Iterator[Finding]:
     """A header, which is that of the allocation with another size; and the sums before it."""
-    table, data = member.columns.report_allocations, member.document.data
+    table, data = file.columns.report_allocations, file.document.data
     if dump.assignment is None:
         return
     sizes = dump.allocations.size_bytes
@@ -141,7 +141,7 @@ def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumula
     expected = _SIZE.sub(b"size " + human_size(int(sizes[allocation])), header, count=1)
     facts: dict[str, int | str] = {"allocation": int(dump.allocations.index[allocation])}
     if data[table.start[row] : table.end[row]].rstrip(b":") != expected.rstrip(b":"):
-        place = row_place(member, table, row)
+        place = row_place(file, table, row)
         yield error(Code.REPORT_MISMATCH, place, related, what="header", expected=_text(expected), **facts)
         return
     sums = (
@@ -151,7 +151,7 @@ def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumula
     for what, first, last, size in sums if table.cumulative_start[row] != NONE else ():
         printed, wanted = data[first[row] : last[row]], human_size(size)
         if printed != wanted:
-            place = Place(member, int(first[row]), int(last[row]))
+            place = Place(file, int(first[row]), int(last[row]))
             facts |= {"printed": _text(printed), "expected": _text(wanted)}
             yield error(Code.REPORT_MISMATCH, place, related, what=what, **facts)
 
@@ -159,8 +159,8 @@ def _allocation(dump: DumpSet, member: Member, row: int, allocation: int, cumula
 # ---------------------------------------------------------------- the tables of an allocation
 
 
-def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
-    tables = member.columns.report_tables
+def _tables(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator[Finding]:
+    tables = file.columns.report_tables
     for table, allocation in enumerate(report_table_allocations(dump, tables, np.arange(len(tables))).tolist()):
         if allocation == NONE:
             continue
@@ -168,21 +168,21 @@ def _tables(dump: DumpSet, doubts: Doubts, member: Member) -> Iterator[Finding]:
         if np.any(in_doubt(doubts.values, values)):
             continue
         first, count = int(tables.first_row[table]), int(tables.row_count[table])
-        found = list(_table(dump, member, np.arange(first, first + count), allocation))
+        found = list(_table(dump, file, np.arange(first, first + count), allocation))
         yield from found
         shown, rest = len(np.unique(dump.values.offset[values])), max(int(tables.rest[table]), 0)
-        if not found and doubts.is_whole(member) and count + rest != shown:
-            place = row_place(member, tables, table)
+        if not found and doubts.is_whole(file) and count + rest != shown:
+            place = row_place(file, tables, table)
             if tables.rest[table] != NONE:
                 # The last line tells how many are not shown.
-                place = Place(member, member.document.line_span(member.document.row(place.end))[0], place.end)
+                place = Place(file, file.document.line_span(file.document.row(place.end))[0], place.end)
             facts = {"printed": count + rest, "expected": shown, "allocation": int(dump.allocations.index[allocation])}
             yield error(Code.REPORT_MISMATCH, place, what="rows", **facts)
 
 
-def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Iterator[Finding]:
+def _table(dump: DumpSet, file: DumpFile, group: Column, allocation: int) -> Iterator[Finding]:
     """A row for each offset: the biggest size, the number and the shapes of the values there, and the sum of sizes."""
-    rows, data, values = member.columns.report_rows, member.document.data, dump.values_of_allocation(allocation)
+    rows, data, values = file.columns.report_rows, file.document.data, dump.values_of_allocation(allocation)
     # Those at one offset stand together, in the order of the dump.
     values = values[np.argsort(dump.values.offset[values], kind="stable")]
     offsets, sizes = dump.values.offset[values], dump.values.size_bytes[values]
@@ -196,7 +196,7 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
                 "offset": int(rows.offset[row]),
                 "allocation": int(dump.allocations.index[allocation]),
             }
-            yield error(Code.REPORT_MISMATCH, row_place(member, rows, row), what="offset twice", **facts)
+            yield error(Code.REPORT_MISMATCH, row_place(file, rows, row), what="offset twice", **facts)
             return
     for row in group.tolist():
         here = slice(*offsets.searchsorted((rows.offset[row], rows.offset[row] + 1)))
@@ -204,7 +204,7 @@ def _table(dump: DumpSet, member: Member, group: Column, allocation: int) -> Ite
             "offset": int(rows.offset[row]),
             "allocation": int(dump.allocations.index[allocation]),
         }
-        place = row_place(member, rows, row)
+        place = row_place(file, rows, row)
         count = here.stop - here.start
         if not count:
             yield error(Code.REPORT_MISMATCH, place, what="offset", **facts)

@@ -8,9 +8,9 @@ import numpy as np
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.checks.findings import MAXIMUM_RELATED, Code, Finding, Related, error
 from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, found, taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -18,8 +18,8 @@ def schedule_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Steps that are not 0, 1, 2 ..., names that are there twice, and a `max` that is not the number of steps
     (HloLiveRange::ToString).
     """
-    schedule, member = dump.schedule, dump.live
-    if member is None or not len(schedule):
+    schedule, file = dump.schedule, dump.live
+    if file is None or not len(schedule):
         return
     first = _first_rows(dump)
     again = np.flatnonzero(first != np.arange(len(schedule)))
@@ -27,17 +27,17 @@ def schedule_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     # A row that is there twice with its number says nothing of the others.
     is_copy = np.zeros(len(schedule), bool)
     is_copy[again] = schedule.step[again] == schedule.step[first[again]]
-    found = list(_steps(dump, doubts, member, np.flatnonzero(~is_copy)))
+    found = list(_steps(dump, doubts, file, np.flatnonzero(~is_copy)))
     for row in again.tolist():
-        related = Related(row_place(member, schedule, int(first[row])), "first")
-        found.append(_step_finding(dump, member, row, related, what="twice"))
+        related = Related(row_place(file, schedule, int(first[row])), "first")
+        found.append(_step_finding(dump, file, row, related, what="twice"))
     yield from found
     maximum = _maximum(dump)
-    if maximum not in (NONE, len(schedule)) and not found and doubts.is_whole(member):
+    if maximum not in (NONE, len(schedule)) and not found and doubts.is_whole(file):
         doubts.is_timing_sound = False
         yield error(
             Code.SCHEDULE_MISMATCH,
-            row_place(member, dump.live_range_headers, 0),
+            row_place(file, dump.live_range_headers, 0),
             what="max",
             maximum=maximum,
             steps=len(schedule),
@@ -55,7 +55,7 @@ def _maximum(dump: DumpSet) -> int:
     return int(dump.live_range_headers.maximum[0]) if len(dump.live_range_headers) else NONE
 
 
-def _steps(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Iterator[Finding]:
+def _steps(dump: DumpSet, doubts: Doubts, file: DumpFile, rows: Column) -> Iterator[Finding]:
     """What is wrong with the numbers of some rows."""
     schedule = dump.schedule
     step = schedule.step[rows]
@@ -64,9 +64,9 @@ def _steps(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Itera
         return
     if np.array_equal(np.sort(step), np.arange(len(rows))):
         first, *others = displaced.tolist()
-        related = (Related(row_place(member, schedule, row), "displaced") for row in others[:MAXIMUM_RELATED])
+        related = (Related(row_place(file, schedule, row), "displaced") for row in others[:MAXIMUM_RELATED])
         doubts.names[schedule.name[displaced]] = True
-        yield _step_finding(dump, member, first, *related, what="order", displaced=len(displaced))
+        yield _step_finding(dump, file, first, *related, what="order", displaced=len(displaced))
         return
     ascending = set(rows[_ascending(step.tolist())].tolist())
     last, wrong = NONE, 0
@@ -77,10 +77,10 @@ def _steps(dump: DumpSet, doubts: Doubts, member: Member, rows: Column) -> Itera
         if row not in ascending or is_last_wrong:
             wrong += 1
             doubts.names[schedule.name[row]] = True
-            yield _step_finding(dump, member, row, what="number", expected=expected)
+            yield _step_finding(dump, file, row, what="number", expected=expected)
             continue
-        if number > expected and not wrong and doubts.is_whole(member):
-            yield _step_finding(dump, member, row, what="gap", expected=expected)
+        if number > expected and not wrong and doubts.is_whole(file):
+            yield _step_finding(dump, file, row, what="gap", expected=expected)
         last, wrong = number, 0
 
 
@@ -103,11 +103,11 @@ def _ascending(numbers: list[int]) -> list[int]:
     return found[::-1]
 
 
-def _step_finding(dump: DumpSet, member: Member, row: int, *related: Related, **facts: int | str) -> Finding:
+def _step_finding(dump: DumpSet, file: DumpFile, row: int, *related: Related, **facts: int | str) -> Finding:
     schedule = dump.schedule
     name, step = dump.label(int(schedule.name[row]), NONE), int(schedule.step[row])
     return error(
-        Code.SCHEDULE_MISMATCH, row_place(member, schedule, row), *related, name=name, step=step, row=row, **facts
+        Code.SCHEDULE_MISMATCH, row_place(file, schedule, row), *related, name=name, step=step, row=row, **facts
     )
 
 
@@ -125,7 +125,7 @@ def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if not len(dump.schedule) or dump.live is None:
         return
     is_scheduled = dump.schedule_row_of_name != NONE
-    mentions: list[tuple[Member, Table, Column, Column]] = [
+    mentions: list[tuple[DumpFile, Table, Column, Column]] = [
         (dump.live, dump.live_ranges, dump.live_ranges.name, np.arange(len(dump.live_ranges))),
         (dump.live, dump.peak_buffers, dump.peak_buffers.name, np.arange(len(dump.peak_buffers))),
     ]
@@ -138,10 +138,10 @@ def unknown_instructions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             # The computations of reductions and the like are not scheduled, but hold values.
             mentions.append((dump.used, dump.uses, dump.uses.name, np.flatnonzero(~_is_held(dump)[dump.uses.name])))
     unknown: dict[int, dict[tuple[int, int], Place]] = {}
-    for member, table, name, rows in mentions:
+    for file, table, name, rows in mentions:
         for row in rows[~is_scheduled[name[rows]] & ~doubts.names[name[rows]]].tolist():
-            place = row_place(member, table, row)
-            unknown.setdefault(int(name[row]), {})[id(member), place.start] = place
+            place = row_place(file, table, row)
+            unknown.setdefault(int(name[row]), {})[id(file), place.start] = place
     # Rows that were deleted, or say another name a second time, have their finding.
     told = steps_missing(dump) + int((_first_rows(dump) != np.arange(len(dump.schedule))).sum())
     if doubts.is_whole(dump.live) and told < len(unknown):

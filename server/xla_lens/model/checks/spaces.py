@@ -11,29 +11,29 @@ import numpy as np
 from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.checks.findings import Code, Finding, Related, Severity, error, warning
 from xla_lens.model.places.places import row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.numbers import integer
 
 
 def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Values and allocations of another memory space than all else says (BufferAllocation::AddAssignment)."""
-    slices, member = dump.slices, dump.assignment
-    if member is None:
+    slices, file = dump.slices, dump.assignment
+    if file is None:
         return
     value = dump.value_of_slice
     row = slices.color
     allocation = taken(dump.allocations.color, slices.allocation)
     used = taken(dump.used_values.color, dump.values.used_value[value])
-    shape = _shape_colors(dump, member)
+    shape = _shape_colors(dump, file)
     # Where nothing is said, nothing disagrees.
     used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
     is_known = (slices.allocation != NONE) & (row != NONE) & (allocation != NONE) & ~doubts.values[value]
-    said_elsewhere = {int(number) for number in member.columns.other_color_values.id}
+    said_elsewhere = {int(number) for number in file.columns.other_color_values.id}
     is_known &= ~np.isin(slices.id, list(said_elsewhere))
-    yield from _headers(dump, doubts, member, np.flatnonzero(is_known), (row, allocation, used, shape))
+    yield from _headers(dump, doubts, file, np.flatnonzero(is_known), (row, allocation, used, shape))
     is_known &= ~in_doubt(doubts.allocations, slices.allocation)
     agrees = (row == used) & (row == shape)
     for found in np.flatnonzero(is_known & (row != allocation)).tolist():
@@ -43,9 +43,9 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield Finding(
             Code.MEMORY_SPACE_MISMATCH,
             Severity.HINT if is_reuse else Severity.ERROR,
-            row_place(member, slices, found),
+            row_place(file, slices, found),
             _facts(dump, found, "reuse" if is_reuse else "row", int(row[found]), int(allocation[found])),
-            (Related(row_place(member, dump.allocations, int(slices.allocation[found])), "allocation"),),
+            (Related(row_place(file, dump.allocations, int(slices.allocation[found])), "allocation"),),
         )
         doubts.values[value[found]] = True
     is_known &= row == allocation
@@ -55,19 +55,19 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
             yield error(
                 Code.MEMORY_SPACE_MISMATCH,
                 row_place(dump.used, dump.used_values, used_row),
-                Related(row_place(member, slices, found), "slice"),
+                Related(row_place(file, slices, found), "slice"),
                 **_facts(dump, found, "used", int(used[found]), int(row[found])),
             )
             doubts.values[value[found]] = True
     for found in np.flatnonzero(is_known & (row == used) & (row != shape)).tolist():
-        place = row_place(member, slices, found)
+        place = row_place(file, slices, found)
         facts = _facts(dump, found, "shape", int(shape[found]), int(row[found]))
         yield warning(Code.MEMORY_SPACE_MISMATCH, place, **facts)
         doubts.values[value[found]] = True
 
 
 def _headers(
-    dump: DumpSet, doubts: Doubts, member: Member, known: Column, colors: tuple[Column, Column, Column, Column]
+    dump: DumpSet, doubts: Doubts, file: DumpFile, known: Column, colors: tuple[Column, Column, Column, Column]
 ) -> Iterator[Finding]:
     """Allocations whose header none of their values agrees with."""
     row, allocation, used, shape = colors
@@ -86,8 +86,8 @@ def _headers(
         doubts.allocations[found] = True
         yield error(
             Code.MEMORY_SPACE_MISMATCH,
-            row_place(member, dump.allocations, found),
-            Related(row_place(member, dump.slices, first), "slice"),
+            row_place(file, dump.allocations, found),
+            Related(row_place(file, dump.slices, first), "slice"),
             what="allocation",
             allocation=int(dump.allocations.index[found]),
             color=int(dump.allocations.color[found]),
@@ -116,9 +116,9 @@ def _facts(dump: DumpSet, row: int, what: str, color: int, expected: int) -> dic
 _COLOR: Final = re.compile(rb"S\((\d+)\)")
 
 
-def _shape_colors(dump: DumpSet, member: Member) -> Column:
+def _shape_colors(dump: DumpSet, file: DumpFile) -> Column:
     """For each slice the memory space in the layout of its shape, NONE for a tuple, whose table has none."""
-    data, slices = member.document.data, dump.slices
+    data, slices = file.document.data, dump.slices
     known: dict[bytes, int] = {}
     colors = []
     for start, end in zip(slices.shape_start.tolist(), slices.end.tolist(), strict=True):

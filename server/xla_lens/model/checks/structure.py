@@ -7,56 +7,56 @@ import numpy as np
 
 from xla_lens.model.checks.findings import Code, Finding, Severity, error
 from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Section, Table
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 
 def check_structure(dump: DumpSet) -> Iterator[Finding]:
     """All findings about the form."""
-    for member in dump.members:
-        document = member.document
+    for file in dump.files:
+        document = file.document
         if not document.data or document.data.isspace():
-            yield _syntax(Place(member, 0, 0), what="empty")
-        elif not member.columns.has_rows():
-            yield _syntax(Place(member, 0, len(document.data)), what="nothing")
+            yield _syntax(Place(file, 0, 0), what="empty")
+        elif not file.columns.has_rows():
+            yield _syntax(Place(file, 0, len(document.data)), what="nothing")
         else:
-            yield from _form(dump, member)
+            yield from _form(dump, file)
     yield from _allocation_gaps(dump)
 
 
-def _form(dump: DumpSet, member: Member) -> Iterator[Finding]:
-    missing = _missing_end(dump, member)
-    cut = truncated(member, missing) if missing else None
-    yield from _unknown_lines(member, cut.place.start if cut else member.document.content_end)
+def _form(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
+    missing = _missing_end(dump, file)
+    cut = truncated(file, missing) if missing else None
+    yield from _unknown_lines(file, cut.place.start if cut else file.document.content_end)
     if cut:
         yield cut
-    yield from _other_modules(member)
-    yield from _without_header(member)
+    yield from _other_modules(file)
+    yield from _without_header(file)
 
 
-def truncated(member: Member, missing: str) -> Finding:
+def truncated(file: DumpFile, missing: str) -> Finding:
     """A file that was cut off, at its last line."""
-    end = member.document.content_end
-    last_line = member.document.line_span(member.document.row(end))[0]
-    return error(Code.TRUNCATED_DUMP, Place(member, last_line, end), what=missing)
+    end = file.document.content_end
+    last_line = file.document.line_span(file.document.row(end))[0]
+    return error(Code.TRUNCATED_DUMP, Place(file, last_line, end), what=missing)
 
 
 def _syntax(place: Place, severity: Severity = Severity.ERROR, **facts: int | str) -> Finding:
     return Finding(Code.SYNTAX, severity, place, facts)
 
 
-def _unknown_lines(member: Member, end: int) -> Iterator[Finding]:
+def _unknown_lines(file: DumpFile, end: int) -> Iterator[Finding]:
     """One finding for each run of lines before a byte."""
-    document, unknown = member.document, member.columns.unknown_lines
+    document, unknown = file.document, file.columns.unknown_lines
     count = int(unknown.start.searchsorted(end))
     if not count:
         return
     rows = document.line_starts.searchsorted(unknown.start[:count], "right") - 1
     for run in np.split(np.arange(count), np.flatnonzero(np.diff(rows) > 1) + 1):
-        place = Place(member, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
+        place = Place(file, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
         is_part = bool(document.data[document.line_span(int(rows[run[0]]))[0] : place.start].strip())
         if is_part:
             # An allocation is read whatever else its header says.
@@ -66,12 +66,12 @@ def _unknown_lines(member: Member, end: int) -> Iterator[Finding]:
             yield _syntax(place, what="lines", lines=int(rows[run[-1]] - rows[run[0]]) + 1)
 
 
-def _other_modules(member: Member) -> Iterator[Finding]:
+def _other_modules(file: DumpFile) -> Iterator[Finding]:
     """One finding a file, at the first of them."""
-    others = member.columns.other_modules
+    others = file.columns.other_modules
     if len(others):
-        name = member.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
-        yield _syntax(row_place(member, others, 0), Severity.INFORMATION, what="module", name=name)
+        name = file.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
+        yield _syntax(row_place(file, others, 0), Severity.INFORMATION, what="module", name=name)
 
 
 # ---------------------------------------------------------------- headers
@@ -89,42 +89,42 @@ _HEADERS: Final = {
 _IN_LIVE_RANGES: Final = (Section.INSTRUCTION_SEQUENCE, Section.BUFFER_LIVE_RANGES, Section.PEAK)
 
 
-def _without_header(member: Member) -> Iterator[Finding]:
+def _without_header(file: DumpFile) -> Iterator[Finding]:
     """One finding for each kind of row that stands elsewhere."""
-    columns = member.columns
+    columns = file.columns
     places: list[tuple[Table, Column, str]] = [
-        (table, _outside(member, table, section), header)
+        (table, _outside(file, table, section), header)
         for name, (section, header) in _HEADERS.items()
         for table in [getattr(columns, name)]
     ]
     nested = np.flatnonzero(np.isin(columns.sections.section, _IN_LIVE_RANGES))
-    outside = _outside(member, columns.sections, Section.LIVE_RANGES)
+    outside = _outside(file, columns.sections, Section.LIVE_RANGES)
     places += [
         (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max ...):"),
         (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation ...:"),
         (columns.positions, np.flatnonzero(columns.positions.value == NONE), "<...>, a value"),
         (columns.uses, np.flatnonzero(columns.uses.value == NONE), "<...>, a value"),
-        (columns.positions, _second_positions(member), "<...>, a value"),
+        (columns.positions, _second_positions(file), "<...>, a value"),
     ]
     for table, rows, header in places:
         if len(rows):
             start = int(table.start[rows[0]])
-            end = member.document.line_span(member.document.row(start))[1]
-            yield _syntax(Place(member, start, end), what="header", header=header, lines=len(rows))
+            end = file.document.line_span(file.document.row(start))[1]
+            yield _syntax(Place(file, start, end), what="header", header=header, lines=len(rows))
 
 
-def _outside(member: Member, table: Table, section: Section) -> Column:
+def _outside(file: DumpFile, table: Table, section: Section) -> Column:
     """The rows of a table that are not in a section of a kind."""
-    sections = member.columns.sections
+    sections = file.columns.sections
     spans = np.flatnonzero(sections.section == section)
     inside = sections.start[spans].searchsorted(table.start, "right") - 1
     ends = np.append(sections.end[spans], NONE)
     return np.flatnonzero(table.end > ends[inside])
 
 
-def _second_positions(member: Member) -> Column:
+def _second_positions(file: DumpFile) -> Column:
     """The positions that follow the uses or the instruction of a value: the next value has no header."""
-    values, positions, uses = member.columns.used_values, member.columns.positions, member.columns.uses
+    values, positions, uses = file.columns.used_values, file.columns.positions, file.columns.uses
     if not len(values):
         return np.zeros(0, np.int64)
     end = np.iinfo(np.int64).max
@@ -142,32 +142,32 @@ def used_values_before_gaps(dump: DumpSet) -> Column:
 # ---------------------------------------------------------------- the end of a file
 
 
-def _missing_end(dump: DumpSet, member: Member) -> str | None:
+def _missing_end(dump: DumpSet, file: DumpFile) -> str | None:
     """What is missing at the end of a file that was cut off, None if nothing is."""
-    if not member.document.data.endswith((b"\n", b"\r")):
+    if not file.document.data.endswith((b"\n", b"\r")):
         return "line"
-    if len(member.columns.unknown_lines):
+    if len(file.columns.unknown_lines):
         # They may be what is missing.
         return None
-    if member.kind is MemberKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, member)):
+    if file.kind is FileKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, file)):
         return missing
-    is_total = len(member.columns.totals) and member.kind is not MemberKind.MEMORY_USAGE_REPORT
+    is_total = len(file.columns.totals) and file.kind is not FileKind.MEMORY_USAGE_REPORT
     # A single one may have been taken out.
-    has_header = Section.USED_VALUES in member.columns.sections.section
-    if is_total and len(dump.slices) > has_header and not len(member.columns.used_values):
+    has_header = Section.USED_VALUES in file.columns.sections.section
+    if is_total and len(dump.slices) > has_header and not len(file.columns.used_values):
         return "values"
-    if member is dump.used and (missing := _missing_values(dump, member)):
+    if file is dump.used and (missing := _missing_values(dump, file)):
         return missing
-    if member is dump.live:
-        return _missing_live_ranges(dump, member)
+    if file is dump.live:
+        return _missing_live_ranges(dump, file)
     return None
 
 
-def _missing_slices(dump: DumpSet, member: Member) -> str | None:
+def _missing_slices(dump: DumpSet, file: DumpFile) -> str | None:
     """Values ascend by id in each allocation, so the next of the last one would have a higher id than its last."""
-    if dump.used is None or not _is_last(member, Section.BUFFER_ASSIGNMENT):
+    if dump.used is None or not _is_last(file, Section.BUFFER_ASSIGNMENT):
         return None
-    slices, allocations = member.columns.slices, member.columns.allocations
+    slices, allocations = file.columns.slices, file.columns.allocations
     missing = dump.used_values.id[~np.isin(dump.used_values.id, slices.id)]
     missing = missing[missing != NONE]
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
@@ -175,9 +175,9 @@ def _missing_slices(dump: DumpSet, member: Member) -> str | None:
     return "slices" if len(missing) > 1 and missing.min() > last else None
 
 
-def _missing_values(dump: DumpSet, member: Member) -> str | None:
+def _missing_values(dump: DumpSet, file: DumpFile) -> str | None:
     values = dump.used_values
-    if not len(values) or not _is_last(member, Section.USED_VALUES):
+    if not len(values) or not _is_last(file, Section.USED_VALUES):
         return None
     is_quoted = values.instruction_start != NONE
     if not values.position_count[-1] or (is_quoted.any() and not is_quoted[-1]):
@@ -185,7 +185,7 @@ def _missing_values(dump: DumpSet, member: Member) -> str | None:
     if (dump.slices.id > values.id.max()).sum() > 1:
         return "values"
     # Releases that quote instructions print live ranges.
-    if member.kind is MemberKind.BUFFER_ASSIGNMENT and is_quoted.any() and dump.live is None:
+    if file.kind is FileKind.BUFFER_ASSIGNMENT and is_quoted.any() and dump.live is None:
         return "live ranges"
     return None
 
@@ -193,24 +193,24 @@ def _missing_values(dump: DumpSet, member: Member) -> str | None:
 _NO_PEAK: Final = b"Peak memory could not be determined"
 
 
-def _missing_live_ranges(dump: DumpSet, member: Member) -> str | None:
-    columns = member.columns
+def _missing_live_ranges(dump: DumpSet, file: DumpFile) -> str | None:
+    columns = file.columns
     sections = set(columns.sections.section.tolist())
     if not len(columns.live_range_headers) or columns.live_range_headers.maximum[0] == NONE:
         return None
     if not len(columns.live_ranges) and Section.BUFFER_LIVE_RANGES not in sections:
-        return "live ranges" if _is_last(member, Section.LIVE_RANGES) else None
+        return "live ranges" if _is_last(file, Section.LIVE_RANGES) else None
     # Releases that quote instructions print a peak.
-    is_recent = member.kind is MemberKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
+    is_recent = file.kind is FileKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
-        is_said = _NO_PEAK in member.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
-        return None if is_said or not _is_last(member, Section.LIVE_RANGES) else "peak"
-    if len(columns.peaks) and _is_last(member, Section.PEAK):
+        is_said = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
+        return None if is_said or not _is_last(file, Section.LIVE_RANGES) else "peak"
+    if len(columns.peaks) and _is_last(file, Section.PEAK):
         if _is_peak_cut(dump):
             return "peak"
         # Releases that print live ranges to a file of their own print stack traces.
-        return "stack traces" if member.kind is MemberKind.LIVE_RANGE else None
-    if len(columns.stack_trace_headers) and _is_last(member, Section.STACK_TRACES):
+        return "stack traces" if file.kind is FileKind.LIVE_RANGE else None
+    if len(columns.stack_trace_headers) and _is_last(file, Section.STACK_TRACES):
         # The last row tells that bytes remain, and all rows up to there agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
         left = total - tree.current_bytes.sum()
@@ -234,11 +234,11 @@ def _is_peak_cut(dump: DumpSet) -> bool:
     return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
-def _is_last(member: Member, section: Section) -> bool:
+def _is_last(file: DumpFile, section: Section) -> bool:
     """Whether a file ends with a section of a kind."""
-    sections = member.columns.sections
+    sections = file.columns.sections
     ends = sections.end[sections.section == section]
-    return bool(len(ends)) and int(ends[-1]) >= member.document.content_end
+    return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
 
 
 # ---------------------------------------------------------------- allocations

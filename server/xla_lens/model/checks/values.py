@@ -10,23 +10,23 @@ import numpy as np
 from xla_lens.model.checks.doubts import Doubts, Marks, in_doubt
 from xla_lens.model.checks.findings import Code, Finding, Related, error
 from xla_lens.model.places.places import Place, row_place
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Section, Slices, UsedValues
 
 
 def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Ids that are there twice, in the allocations or among the used values."""
-    tables: tuple[tuple[Member | None, Slices | UsedValues], ...] = (
+    tables: tuple[tuple[DumpFile | None, Slices | UsedValues], ...] = (
         (dump.assignment, dump.slices),
         (dump.used, dump.used_values),
     )
-    for member, table in tables:
+    for file, table in tables:
         ids = table.id
         _, first, number = np.unique(ids, return_index=True, return_inverse=True)
         for row in np.flatnonzero((first[number] != np.arange(len(ids))) & (ids != NONE)).tolist():
-            if member:
+            if file:
                 before = int(first[number[row]])
                 if isinstance(table, UsedValues):
                     doubts.used_values[[row, before]] = True
@@ -38,8 +38,8 @@ def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                     doubts.doubt_values(np.flatnonzero(np.isin(dump.values.name, names)))
                 yield error(
                     Code.DUPLICATE_VALUE,
-                    row_place(member, table, row),
-                    Related(row_place(member, table, before), "first"),
+                    row_place(file, table, row),
+                    Related(row_place(file, table, before), "first"),
                     id=int(ids[row]),
                     name=dump.label(int(table.name[row]), int(table.index[row])),
                     first=dump.label(int(table.name[before]), int(table.index[before])),
@@ -48,20 +48,20 @@ def duplicate_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 
 def order_of_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Ids ascend in each allocation and among the used values."""
-    tables: tuple[tuple[Member | None, Slices | UsedValues, Column], ...] = (
+    tables: tuple[tuple[DumpFile | None, Slices | UsedValues, Column], ...] = (
         (dump.assignment, dump.slices, dump.slices.allocation),
         (dump.used, dump.used_values, np.zeros(len(dump.used_values), np.int64)),
     )
-    for member, table, group in tables:
+    for file, table, group in tables:
         is_back = (np.diff(table.id) < 0) & (np.diff(group) == 0) & (table.id[1:] != NONE)
-        if member is dump.assignment and table is dump.slices:
+        if file is dump.assignment and table is dump.slices:
             is_back &= ~in_doubt(doubts.allocations, group[1:])
         for row in np.flatnonzero(is_back).tolist():
             value, before = (dump.value_of_id(int(table.id[place])) for place in (row + 1, row))
-            if member and not doubts.values[value] and not doubts.values[before]:
+            if file and not doubts.values[value] and not doubts.values[before]:
                 yield error(
                     Code.SYNTAX,
-                    row_place(member, table, row + 1),
+                    row_place(file, table, row + 1),
                     what="order",
                     before=int(table.id[row]),
                     after=int(table.id[row + 1]),
@@ -148,7 +148,7 @@ def _is_defined_elsewhere(dump: DumpSet, used_value: int) -> bool:
 def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Values of an allocation that are no used values, and used values that are in no allocation."""
     values = dump.values
-    used = dump.used or next((member for member in dump.members if _has_used_values(member)), None)
+    used = dump.used or next((file for file in dump.files if _has_used_values(file)), None)
     if dump.assignment is None or used is None:
         return
     undefined = (values.used_value == NONE) & ~doubts.values
@@ -178,25 +178,25 @@ def missing_values(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield from _missing(dump, doubts, unassigned, Code.UNASSIGNED_VALUE)
 
 
-def _has_used_values(member: Member) -> bool:
+def _has_used_values(file: DumpFile) -> bool:
     """Whether the header of the used values is there, though no value may be below."""
-    return Section.USED_VALUES in member.columns.sections.section
+    return Section.USED_VALUES in file.columns.sections.section
 
 
 def _missing(dump: DumpSet, doubts: Doubts, is_missing: Marks, code: Code) -> Iterator[Finding]:
     values = dump.values
     is_undefined = code is Code.UNDEFINED_VALUE
-    member, table = (dump.assignment, dump.slices) if is_undefined else (dump.used, dump.used_values)
+    file, table = (dump.assignment, dump.slices) if is_undefined else (dump.used, dump.used_values)
     rows = values.slice if is_undefined else values.used_value
     missing = np.flatnonzero(is_missing)
     doubts.doubt_values(missing)
     # More than half: two files that are not of the same dump.
     is_other_dump = 2 * len(missing) > len(values) and len(missing) > 1
     for value in missing[: 1 if is_other_dump else None].tolist():
-        if member:
+        if file:
             yield error(
                 code,
-                row_place(member, table, int(rows[value])),
+                row_place(file, table, int(rows[value])),
                 what="other dump" if is_other_dump else "missing",
                 id=int(values.id[value]),
                 name=dump.value_label(value),
@@ -206,10 +206,10 @@ def _missing(dump: DumpSet, doubts: Doubts, is_missing: Marks, code: Code) -> It
 
 def quoted_names(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Used values whose instruction is one of another name (HloInstruction::ToString begins with the name)."""
-    used, member = dump.used_values, dump.used
-    if member is None:
+    used, file = dump.used_values, dump.used
+    if file is None:
         return
-    data = member.document.data
+    data = file.document.data
     rows = np.flatnonzero((used.id != NONE) & (used.instruction_end > used.instruction_start) & ~doubts.used_values)
     columns = (rows, used.instruction_start[rows], used.name[rows])
     for row, start, name in zip(*(column.tolist() for column in columns), strict=True):
@@ -222,8 +222,8 @@ def quoted_names(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         if end >= 0:
             yield error(
                 Code.UNDEFINED_VALUE,
-                Place(member, start, end),
-                Related(row_place(member, used, row), "value"),
+                Place(file, start, end),
+                Related(row_place(file, used, row), "value"),
                 what="quote",
                 name=dump.label(name, NONE),
                 other=data[start:end].removeprefix(b"%").decode("utf-8", "replace"),
@@ -264,8 +264,8 @@ def definitions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 
 def duplicate_positions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Positions that are there twice. Each belongs to one value (HloDataflowAnalysis in SSA form)."""
-    positions, member = dump.positions, dump.used
-    if member is None:
+    positions, file = dump.positions, dump.used
+    if file is None:
         return
     value = taken(dump.value_of_used_value, positions.value)
     known = np.flatnonzero(~in_doubt(doubts.used_values, positions.value) & ~in_doubt(doubts.values, value))
@@ -279,8 +279,8 @@ def duplicate_positions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         doubts.doubt_values(value[[first, row]])
         yield error(
             Code.DUPLICATE_POSITION,
-            row_place(member, positions, wrong),
-            Related(row_place(member, positions, right), "first"),
+            row_place(file, positions, wrong),
+            Related(row_place(file, positions, right), "first"),
             position=dump.label(int(positions.name[row]), int(positions.index[row])),
             value=dump.value_label(int(value[wrong])),
             other=dump.value_label(int(value[right])),
@@ -290,8 +290,8 @@ def duplicate_positions(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
 
 def duplicate_uses(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     """Uses that a value has twice."""
-    uses, member = dump.uses, dump.used
-    if member is None:
+    uses, file = dump.uses, dump.used
+    if file is None:
         return
     value = taken(dump.value_of_used_value, uses.value)
     known = np.flatnonzero((value != NONE) & ~in_doubt(doubts.used_values, uses.value))
@@ -301,8 +301,8 @@ def duplicate_uses(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
         yield error(
             Code.DUPLICATE_USE,
-            row_place(member, uses, row),
-            Related(row_place(member, uses, first), "first"),
+            row_place(file, uses, row),
+            Related(row_place(file, uses, first), "first"),
             user=dump.label(int(uses.name[row]), NONE),
             operand=int(uses.operand[row]),
             value=dump.value_label(int(value[row])),

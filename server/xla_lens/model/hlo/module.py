@@ -13,7 +13,7 @@ from typing import Final
 from xla_lens.model.hlo.references import HloReferences, read_references
 from xla_lens.model.hlo.stack_frames import LONGEST_NUMBER, StackFrame, stack, told_frame
 from xla_lens.model.places.places import Place
-from xla_lens.model.tables.members import Member
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo.instruction_scan import InstructionHead, instruction_head, metadata_of, operands_of
 from xla_lens.syntax.hlo.module import HEADER, HloColumns
@@ -21,15 +21,15 @@ from xla_lens.syntax.hlo.module import HEADER, HloColumns
 
 @dataclass(frozen=True, eq=False)
 class HloModule:
-    """A module; `member` is its file. Instructions and computations are rows of the tables of `columns`."""
+    """A module; `file` is its file. Instructions and computations are rows of the tables of `columns`."""
 
-    member: Member
+    file: DumpFile
     columns: HloColumns
 
     @property
     def data(self) -> bytes:
         """The text."""
-        return self.member.document.data
+        return self.file.document.data
 
     def prepare(self) -> None:
         """Derives all tables, so that whoever asks first does not have to wait for them."""
@@ -86,12 +86,12 @@ class HloModule:
     def place(self, row: int) -> Place:
         """The name of an instruction where it is defined."""
         table = self.columns.instructions
-        return Place(self.member, int(table.name_start[row]), int(table.name_end[row]))
+        return Place(self.file, int(table.name_start[row]), int(table.name_end[row]))
 
     def computation_place(self, row: int) -> Place:
         """The name of a computation at its head."""
         table = self.columns.computations
-        return Place(self.member, int(table.name_start[row]), int(table.name_end[row]))
+        return Place(self.file, int(table.name_start[row]), int(table.name_end[row]))
 
     def instruction_at(self, offset: int) -> int:
         """The instruction whose text a byte is in, NONE if it is in none."""

@@ -8,8 +8,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Positions, Table, Uses
 
 
@@ -43,10 +43,10 @@ class Blocks:
     end: Column
 
 
-def blocks(member: Member, first: int, last: int) -> Blocks:
+def blocks(file: DumpFile, first: int, last: int) -> Blocks:
     """The blocks of a file that touch the bytes from `first` to `last`."""
     kinds, starts, ends = [], [], []
-    for kind, start, end in _all(member, first, last):
+    for kind, start, end in _all(file, first, last):
         touching = (start <= last) & (first <= end)
         starts.append(start[touching])
         ends.append(end[touching])
@@ -54,16 +54,16 @@ def blocks(member: Member, first: int, last: int) -> Blocks:
     return Blocks(np.concatenate(kinds), np.concatenate(starts), np.concatenate(ends))
 
 
-def _all(member: Member, first: int, last: int) -> Iterator[tuple[BlockKind, Column, Column]]:
+def _all(file: DumpFile, first: int, last: int) -> Iterator[tuple[BlockKind, Column, Column]]:
     """The blocks of each kind, and among them all that touch the bytes from `first` to `last`."""
-    columns = member.columns
+    columns = file.columns
     yield BlockKind.SECTION, columns.sections.start, columns.sections.end
     table, rows = columns.allocations, _rows(columns.allocations, first, last)
     values_end = _last_end(columns.slices, table.first_slice[rows], table.slice_count[rows])
     yield BlockKind.ALLOCATION, table.start[rows], np.maximum(table.end[rows], values_end)
-    yield from _used_values(member, _rows(columns.used_values, first, last))
-    yield BlockKind.STACK_TRACE, columns.stack_traces.start, _subtree_ends(member)
-    yield BlockKind.TABLE, _table_starts(member), columns.report_tables.end
+    yield from _used_values(file, _rows(columns.used_values, first, last))
+    yield BlockKind.STACK_TRACE, columns.stack_traces.start, _subtree_ends(file)
+    yield BlockKind.TABLE, _table_starts(file), columns.report_tables.end
 
 
 def _rows(table: Table, first: int, last: int) -> Column:
@@ -76,13 +76,13 @@ def _last_end(table: Table, first: Column, count: Column) -> Column:
     return taken(table.end, np.where(count > 0, first + count - 1, NONE))
 
 
-def _used_values(member: Member, rows: Column) -> Iterator[tuple[BlockKind, Column, Column]]:
-    columns, used = member.columns, member.columns.used_values
+def _used_values(file: DumpFile, rows: Column) -> Iterator[tuple[BlockKind, Column, Column]]:
+    columns, used = file.columns, file.columns.used_values
     positions = used.first_position[rows], used.position_count[rows]
     uses = used.first_use[rows], used.use_count[rows]
     positions_end, uses_end = _last_end(columns.positions, *positions), _last_end(columns.uses, *uses)
-    positions_start = _list_start(member, columns.positions, *positions)
-    uses_start = _list_start(member, columns.uses, *uses)
+    positions_start = _list_start(file, columns.positions, *positions)
+    uses_start = _list_start(file, columns.uses, *uses)
     start, end = used.instruction_start[rows], used.instruction_end[rows]
     yield BlockKind.VALUE, used.start[rows], np.max((used.end[rows], positions_end, uses_end, end), axis=0)
     listed = positions_start != NONE
@@ -90,28 +90,28 @@ def _used_values(member: Member, rows: Column) -> Iterator[tuple[BlockKind, Colu
     # Where lines are missing or double, one list may be in the midst of the other.
     listed = (uses_start != NONE) & ((positions_end < uses_start) | (uses_end < positions_start))
     yield BlockKind.USES, uses_start[listed], uses_end[listed]
-    line_starts, quoting = member.document.line_starts, start != NONE
+    line_starts, quoting = file.document.line_starts, start != NONE
     line_start = line_starts[line_starts.searchsorted(start[quoting], "right") - 1]
     yield BlockKind.INSTRUCTION, line_start + len(" "), end[quoting]
 
 
-def _list_start(member: Member, table: Positions | Uses, first: Column, count: Column) -> Column:
+def _list_start(file: DumpFile, table: Positions | Uses, first: Column, count: Column) -> Column:
     """Where the lists of `count` rows from `first` on start, with the word in the line above; NONE for less than two
     rows.
     """
     starts, several = np.full(len(count), NONE), np.flatnonzero(count > 1)
-    start, line_starts = table.start[first[several]], member.document.line_starts
+    start, line_starts = table.start[first[several]], file.document.line_starts
     above = line_starts[np.maximum(line_starts.searchsorted(start, "right") - 2, 0)] + len(" ")
     word = b"positions" if isinstance(table, Positions) else b"uses"
-    has_word = np.frombuffer(member.document.data, np.uint8)[above] == word[0]
+    has_word = np.frombuffer(file.document.data, np.uint8)[above] == word[0]
     starts[several] = np.where(has_word, above, start)
     return starts
 
 
-def _subtree_ends(member: Member) -> Column:
+def _subtree_ends(file: DumpFile) -> Column:
     """Where the last frame below each one ends, its own end if none is below."""
-    traces = member.columns.stack_traces
-    part, ends = _part(member, traces.start), traces.end.copy()
+    traces = file.columns.stack_traces
+    part, ends = _part(file, traces.start), traces.end.copy()
     is_first = np.append(True, part[1:] != part[:-1])[: len(traces)]
     for depth in np.unique(traces.depth).tolist():
         rows = np.flatnonzero(traces.depth == depth)
@@ -120,15 +120,15 @@ def _subtree_ends(member: Member) -> Column:
     return ends
 
 
-def _table_starts(member: Member) -> Column:
-    tables, headers = member.columns.report_tables, member.columns.report_allocations
+def _table_starts(file: DumpFile) -> Column:
+    tables, headers = file.columns.report_tables, file.columns.report_allocations
     row = headers.start.searchsorted(tables.start) - 1
     header = taken(headers.start, row)
-    is_above = (header > np.append(NONE, tables.end)[:-1]) & (_part(member, header) == _part(member, tables.start))
+    is_above = (header > np.append(NONE, tables.end)[:-1]) & (_part(file, header) == _part(file, tables.start))
     return np.where(is_above & (taken(headers.index, row) == tables.index), header, tables.start)
 
 
-def _part(member: Member, offsets: Column) -> Column:
+def _part(file: DumpFile, offsets: Column) -> Column:
     """A number that is the same for places that no part of the dump starts or ends between."""
-    sections = member.columns.sections
+    sections = file.columns.sections
     return sections.start.searchsorted(offsets, "right") + np.sort(sections.end).searchsorted(offsets)

@@ -10,8 +10,8 @@ from enum import Enum, auto
 from typing import TypeAlias
 
 from xla_lens.model.places.places import live_range_steps, report_table_allocation, use_places
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Table
 from xla_lens.syntax.hlo.grammar import name_at
 
@@ -84,19 +84,19 @@ class Mention:
     name: int = NONE
 
 
-def mention_at(dump: DumpSet, member: Member, offset: int) -> Mention | None:
+def mention_at(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
     """What the text at a byte of a file means. A place right behind a word counts as the word, and so does the rest of
     a row that tells of one thing only.
     """
     finders: list[Callable[[DumpSet, int], Mention | None]] = []
-    if member is dump.assignment:
+    if file is dump.assignment:
         finders += [_in_allocation, _in_slice]
-    if member is dump.used:
+    if file is dump.used:
         finders += [_in_used_value, _in_position, _in_use, _in_instruction_text]
-    if member is dump.live:
+    if file is dump.live:
         finders += [_in_schedule, _in_live_range, _in_peak, _in_peak_buffer, _in_stack_trace]
     mentions = (finder(dump, offset) for finder in finders)
-    return next((mention for mention in mentions if mention), None) or _in_report(dump, member, offset)
+    return next((mention for mention in mentions if mention), None) or _in_report(dump, file, offset)
 
 
 def meaning(dump: DumpSet, name: int, index: int = NONE) -> Value | Instruction | None:
@@ -260,8 +260,8 @@ def position_of(dump: DumpSet, text: bytes) -> tuple[int, int]:
     return dump.name_number(name) if not brace or index != NONE else NONE, index
 
 
-def _in_report(dump: DumpSet, member: Member, offset: int) -> Mention | None:
-    table, rows = member.columns.report_allocations, member.columns.report_rows
+def _in_report(dump: DumpSet, file: DumpFile, offset: int) -> Mention | None:
+    table, rows = file.columns.report_allocations, file.columns.report_rows
     header, row = _row_at(table, offset), _row_at(rows, offset)
     if header != NONE:
         allocation = dump.allocation_row(int(table.index[header]))

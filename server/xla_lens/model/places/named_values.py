@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.places.mentions import position_of
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, Table
 
 
@@ -25,20 +25,20 @@ class NamedValues:
     is_definition: NDArray[np.bool_]
 
 
-def named_values(dump: DumpSet, member: Member, starts: Column, ends: Column) -> NamedValues:
+def named_values(dump: DumpSet, file: DumpFile, starts: Column, ends: Column) -> NamedValues:
     """What the names and the indices of allocations at bytes `starts` to `ends` of a file mean. In an instruction names
     start with `%`.
     """
     named = NamedValues(np.full(len(starts), NONE), np.zeros(len(starts), np.bool_))
-    for table, tell in _tables(dump, member):
+    for table, tell in _tables(dump, file):
         rows = table.start.searchsorted(starts, "right") - 1
         inside = np.flatnonzero(ends <= taken(table.end, rows))
         if len(inside):
             named.value[inside], named.is_definition[inside] = tell(dump, rows[inside])
-    if member is dump.used:
-        quoted = np.flatnonzero(np.frombuffer(member.document.data, np.uint8)[starts] == ord("%"))
+    if file is dump.used:
+        quoted = np.flatnonzero(np.frombuffer(file.document.data, np.uint8)[starts] == ord("%"))
         spans = zip((starts[quoted] + 1).tolist(), ends[quoted].tolist(), strict=True)
-        names = [dump.name_number(member.document.data[start:end]) for start, end in spans]
+        names = [dump.name_number(file.document.data[start:end]) for start, end in spans]
         named.value[quoted] = _of_instruction(dump, np.array(names, np.int64))
     return named
 
@@ -46,16 +46,16 @@ def named_values(dump: DumpSet, member: Member, starts: Column, ends: Column) ->
 _Told: TypeAlias = tuple[Column, NDArray[np.bool_] | bool]
 
 
-def _tables(dump: DumpSet, member: Member) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Told]]]:
+def _tables(dump: DumpSet, file: DumpFile) -> Iterator[tuple[Table, Callable[[DumpSet, Column], _Told]]]:
     """The tables of a file whose rows have one name each, and what tells of their rows what the names mean."""
-    if member is dump.assignment:
+    if file is dump.assignment:
         yield dump.allocations, lambda _dump, rows: (np.full(len(rows), NONE), True)
         yield dump.slices, _slices
-    if member is dump.used:
+    if file is dump.used:
         yield dump.used_values, lambda dump, rows: (dump.value_of_used_value[rows], True)
         yield dump.positions, _positions
         yield dump.uses, lambda dump, rows: (_of_instruction(dump, dump.uses.name[rows]), False)
-    if member is dump.live:
+    if file is dump.live:
         yield dump.schedule, _schedule
         yield dump.live_ranges, lambda dump, rows: (dump.value_of_live_range[rows], False)
         yield dump.peak_buffers, _peak_buffers

@@ -26,8 +26,8 @@ from xla_lens.model.places.places import (
     used_value_place,
     value_places,
 )
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_at
 from xla_lens.syntax.numbers import integer
@@ -44,11 +44,11 @@ class Occurrence:
     word: Place
 
 
-def occurrences(dump: DumpSet, target: Target, member: Member | None = None) -> Iterator[Occurrence]:
+def occurrences(dump: DumpSet, target: Target, file: DumpFile | None = None) -> Iterator[Occurrence]:
     """Where something is mentioned, in the order in which the dump tells of it; with a file, only what is in it. Each
     word is there once. Nothing is computed before it is asked for, and nothing of other files.
     """
-    files = _files(dump, member)
+    files = _files(dump, file)
     match target:
         case Value(row):
             return chain(_rows_of_value(dump, files, row), _operands_of_value(dump, files, row))
@@ -82,17 +82,17 @@ def is_declaration(target: Target, role: Role) -> bool:
 class _Files:
     """Where to look: all files of a set, or one of them. None is a part that is not there or not wanted."""
 
-    members: tuple[Member, ...]
-    assignment: Member | None
-    used: Member | None
-    live: Member | None
+    files: tuple[DumpFile, ...]
+    assignment: DumpFile | None
+    used: DumpFile | None
+    live: DumpFile | None
 
 
-def _files(dump: DumpSet, member: Member | None) -> _Files:
-    if member is None:
-        return _Files(dump.members, dump.assignment, dump.used, dump.live)
-    parts = (part if part is member else None for part in (dump.assignment, dump.used, dump.live))
-    return _Files((member,), *parts)
+def _files(dump: DumpSet, file: DumpFile | None) -> _Files:
+    if file is None:
+        return _Files(dump.files, dump.assignment, dump.used, dump.live)
+    parts = (part if part is file else None for part in (dump.assignment, dump.used, dump.live))
+    return _Files((file,), *parts)
 
 
 def _known(place: Place | None, role: Role) -> Iterator[Occurrence]:
@@ -115,7 +115,7 @@ def _rows_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occurre
         yield from _known(schedule_place(dump, int(dump.schedule_row_of_name[dump.values.name[value]])), Role.SCHEDULE)
 
 
-def _positions_and_uses(dump: DumpSet, used: Member, used_value: int) -> Iterator[Occurrence]:
+def _positions_and_uses(dump: DumpSet, used: DumpFile, used_value: int) -> Iterator[Occurrence]:
     if used_value == NONE:
         return
     for place in row_places(used, dump.positions, dump.positions_of(used_value)):
@@ -146,7 +146,7 @@ def _operands_of_value(dump: DumpSet, files: _Files, value: int) -> Iterator[Occ
                 yield Occurrence(place, Role.INSTRUCTION_TEXT, place)
 
 
-def _operand(dump: DumpSet, used: Member, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
+def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_read: bool) -> list[Place]:
     """An operand in every copy of an instruction's text: each of its values, rows of `DumpSet.used_values`, quotes the
     whole of it.
     """
@@ -170,10 +170,10 @@ def _allocation(dump: DumpSet, files: _Files, allocation: int) -> Iterator[Occur
         yield from _known(allocation_place(dump, allocation), Role.ALLOCATION_HEADER)
         for place in value_places(dump, files.assignment, allocation):
             yield Occurrence(place, Role.SLICE, place)
-    for member in files.members:
-        reported = member.columns.report_allocations
+    for file in files.files:
+        reported = file.columns.report_allocations
         rows = np.flatnonzero(reported.index == dump.allocations.index[allocation])
-        for place in row_places(member, reported, rows):
+        for place in row_places(file, reported, rows):
             yield Occurrence(place, Role.REPORT, place)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, ReportTables, Table
 
 
@@ -15,20 +15,20 @@ from xla_lens.syntax.columns import NONE, Column, LiveRanges, ReportRows, Report
 class Place:
     """Some bytes of a file of the set."""
 
-    member: Member
+    file: DumpFile
     start: int
     end: int
 
 
-def row_places(member: Member, table: Table, rows: range | Column) -> Iterator[Place]:
+def row_places(file: DumpFile, table: Table, rows: range | Column) -> Iterator[Place]:
     """Whole rows of a table of a file."""
     for start, end in zip(table.start[rows].tolist(), table.end[rows].tolist(), strict=True):
-        yield Place(member, start, end)
+        yield Place(file, start, end)
 
 
-def row_place(member: Member, table: Table, row: int) -> Place:
+def row_place(file: DumpFile, table: Table, row: int) -> Place:
     """A whole row of a table of a file."""
-    return Place(member, int(table.start[row]), int(table.end[row]))
+    return Place(file, int(table.start[row]), int(table.end[row]))
 
 
 def slice_place(dump: DumpSet, value: int) -> Place | None:
@@ -39,12 +39,12 @@ def slice_place(dump: DumpSet, value: int) -> Place | None:
     return Place(dump.assignment, int(dump.slices.value_start[row]), int(dump.slices.value_end[row]))
 
 
-def value_places(dump: DumpSet, member: Member, allocation: int) -> Iterator[Place]:
+def value_places(dump: DumpSet, file: DumpFile, allocation: int) -> Iterator[Place]:
     """The values in the rows of an allocation."""
     slices, first = dump.slices, int(dump.allocations.first_slice[allocation])
     rows = range(first, first + int(dump.allocations.slice_count[allocation]))
     for start, end in zip(slices.value_start[rows].tolist(), slices.value_end[rows].tolist(), strict=True):
-        yield Place(member, start, end)
+        yield Place(file, start, end)
 
 
 def used_value_place(dump: DumpSet, value: int) -> Place | None:
@@ -58,13 +58,13 @@ def value_place(dump: DumpSet, value: int) -> Place | None:
     return used_value_place(dump, value) or slice_place(dump, value)
 
 
-def used_value_block(dump: DumpSet, member: Member, row: int) -> Place:
+def used_value_block(dump: DumpSet, file: DumpFile, row: int) -> Place:
     """A header among the used values, with the positions, uses and instruction below it."""
     used, positions, uses = dump.used_values, dump.positions_of(row), dump.uses_of(row)
     ends = [int(used.end[row]), int(used.instruction_end[row])]
     ends += [int(dump.positions.end[positions[-1]])] if positions else []
     ends += [int(dump.uses.end[uses[-1]])] if uses else []
-    return Place(member, int(used.start[row]), max(ends))
+    return Place(file, int(used.start[row]), max(ends))
 
 
 def allocation_place(dump: DumpSet, allocation: int) -> Place | None:
@@ -92,31 +92,31 @@ def schedule_place(dump: DumpSet, row: int) -> Place | None:
 def step_place(dump: DumpSet, row: int) -> Place | None:
     """The step in a row of the schedule."""
     name = schedule_place(dump, row)
-    return Place(name.member, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
+    return Place(name.file, int(dump.schedule.start[row]), name.start - len(b":")) if name else None
 
 
-def live_range_steps(member: Member, table: LiveRanges, row: int) -> tuple[Place, Place]:
+def live_range_steps(file: DumpFile, table: LiveRanges, row: int) -> tuple[Place, Place]:
     """The first and the last step in a live range of a file."""
     start, end = int(table.value_end[row]) + len(b":"), int(table.end[row])
     # Either may be negative.
-    dash = member.document.data.index(b"-", start + 1, end)
-    return Place(member, start, dash), Place(member, dash + 1, end)
+    dash = file.document.data.index(b"-", start + 1, end)
+    return Place(file, start, dash), Place(file, dash + 1, end)
 
 
-def use_places(dump: DumpSet, member: Member, rows: range | Column) -> Iterator[tuple[Place, int]]:
+def use_places(dump: DumpSet, file: DumpFile, rows: range | Column) -> Iterator[tuple[Place, int]]:
     """Some rows of `DumpSet.uses`, and for each where the name of the instruction that reads ends; behind that comes
     which operand it is.
     """
     uses = dump.uses
     columns = (uses.start[rows].tolist(), uses.end[rows].tolist(), uses.name[rows].tolist())
     for start, end, name in zip(*columns, strict=True):
-        yield Place(member, start, end), start + len(dump.names[name])
+        yield Place(file, start, end), start + len(dump.names[name])
 
 
 def total_place(dump: DumpSet) -> Place | None:
     """The total of the set, which is printed before the used values."""
-    member = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
-    return row_place(member, dump.totals, 0) if member and len(dump.totals) else None
+    file = dump.used if dump.used and len(dump.used.columns.totals) else dump.assignment
+    return row_place(file, dump.totals, 0) if file and len(dump.totals) else None
 
 
 def report_table_allocation(dump: DumpSet, table: ReportTables | ReportRows, row: int) -> int:

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import first_rows, found, taken
-from xla_lens.model.tables.members import Member
 from xla_lens.model.tables.values import Values
 from xla_lens.syntax.columns import (
     NONE,
@@ -30,7 +30,7 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.grammar import Instruction, byte_sizes, parse_instruction
 
 _KEPT_INSTRUCTIONS = 1024
@@ -45,10 +45,10 @@ class DumpSet:
     None where the set lacks it. `positions.value` and `uses.value` are rows of `used_values`.
     """
 
-    members: tuple[Member, ...]
-    assignment: Member | None
-    used: Member | None
-    live: Member | None
+    files: tuple[DumpFile, ...]
+    assignment: DumpFile | None
+    used: DumpFile | None
+    live: DumpFile | None
     names: tuple[bytes, ...]
     indices: tuple[bytes, ...]
     allocations: Allocations
@@ -65,11 +65,11 @@ class DumpSet:
     stack_traces: StackTraces
 
     @property
-    def missing(self) -> tuple[MemberKind, ...]:
+    def missing(self) -> tuple[FileKind, ...]:
         """The files of which nothing is there. A set of before 2026 has all in one; a release of 2020 has no live
         ranges.
         """
-        kinds = (MemberKind.BUFFER_ASSIGNMENT, MemberKind.VALUES, MemberKind.LIVE_RANGE)
+        kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
         parts = (self.assignment, self.used, self.live)
         return tuple(kind for kind, part in zip(kinds, parts, strict=True) if part is None)
 

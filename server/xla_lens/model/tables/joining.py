@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
-from xla_lens.model.tables.members import Member
 from xla_lens.syntax.columns import (
     NONE,
     Column,
@@ -21,31 +21,30 @@ from xla_lens.syntax.columns import (
     Uses,
 )
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.file_names import MemberKind
+from xla_lens.syntax.file_names import FileKind
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
 
 
-def join(members: Iterable[Member]) -> DumpSet:
-    """The dump set of some files. Where two hold the same part, the first in the order of `MemberKind` counts."""
-    ordered = sorted(members, key=lambda member: list(MemberKind).index(member.kind))
+def join(files: Iterable[DumpFile]) -> DumpSet:
+    """The dump set of some files. Where two hold the same part, the first in the order of `FileKind` counts."""
+    ordered = sorted(files, key=lambda file: list(FileKind).index(file.kind))
     assignment = _holder(ordered, "allocations", "slices")
     used = _holder(ordered, "used_values")
     live = _holder(ordered, "live_range_headers", "schedule", "live_ranges")
     names: dict[bytes, int] = {}
     indices: dict[bytes, int] = {b"{}": EMPTY_INDEX}
     numbered = {
-        id(member): (_numbers(member.columns.names, names), _numbers(member.columns.indices, indices))
-        for member in ordered
+        id(file): (_numbers(file.columns.names, names), _numbers(file.columns.indices, indices)) for file in ordered
     }
 
-    def columns(member: Member | None) -> FileColumns:
-        return member.columns if member else _NOTHING
+    def columns(file: DumpFile | None) -> FileColumns:
+        return file.columns if file else _NOTHING
 
-    def renumbered(table: _Named, member: Member | None) -> _Named:
-        if member is None:
+    def renumbered(table: _Named, file: DumpFile | None) -> _Named:
+        if file is None:
             return table
-        name_numbers, index_numbers = numbered[id(member)]
+        name_numbers, index_numbers = numbered[id(file)]
         table = replace(table, name=taken(name_numbers, table.name))
         return table if isinstance(table, Schedule) else replace(table, index=taken(index_numbers, table.index))
 
@@ -55,7 +54,7 @@ def join(members: Iterable[Member]) -> DumpSet:
         allocations = replace(allocations, parameter_index=place)
     total = used if used and len(used.columns.totals) else assignment
     return DumpSet(
-        members=tuple(ordered),
+        files=tuple(ordered),
         assignment=assignment,
         used=used,
         live=live,
@@ -79,9 +78,9 @@ def join(members: Iterable[Member]) -> DumpSet:
 _NOTHING = FileColumns.of((), (), {})
 
 
-def _holder(members: list[Member], *tables: str) -> Member | None:
+def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:
     """The first file that has rows in one of these tables."""
-    return next((member for member in members if any(len(getattr(member.columns, table)) for table in tables)), None)
+    return next((file for file in files if any(len(getattr(file.columns, table)) for table in tables)), None)
 
 
 def _numbers(own: tuple[bytes, ...], all_numbers: dict[bytes, int]) -> Column:

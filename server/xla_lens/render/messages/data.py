@@ -16,12 +16,12 @@ def finding_data(finding: Finding) -> dict[str, Any]:
         "code": finding.code.value,
         "severity": finding.severity.value,
         "message": message(finding),
-        "filename": place.member.label,
+        "filename": place.file.label,
         "location": _location(place, place.start),
         "end_location": _location(place, place.end),
         "related": [
             {
-                "filename": related.place.member.label,
+                "filename": related.place.file.label,
                 "location": _location(related.place, related.place.start),
                 "message": related_message(related.what),
             }
@@ -31,5 +31,5 @@ def finding_data(finding: Finding) -> dict[str, Any]:
 
 
 def _location(place: Place, offset: int) -> dict[str, int]:
-    row, column = to_position(place.member.document, offset, Encoding.UTF32)
+    row, column = to_position(place.file.document, offset, Encoding.UTF32)
     return {"row": row + 1, "column": column + 1}
