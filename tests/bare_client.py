@@ -15,7 +15,8 @@ class Client(Process):
         """Starts the server."""
         client = await cls.start(stderr=None)
         assert isinstance(client, Client)
-        client.messages = deque(maxlen=0)
+        keep_nothing: Any = deque(maxlen=0)
+        client.messages = keep_nothing
         await client.initialize(capabilities or {})
         return client
 

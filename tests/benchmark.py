@@ -11,10 +11,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -53,14 +53,14 @@ def main() -> None:
         rows += _growth(dumps)
         rows += _checks(dumps)
         rows += _module(dumps)
-        requests = asyncio.run(request_times(dumps))
+        request_rows = asyncio.run(request_times(dumps))
     print("\n| what | measured | bar |\n|---|--:|--:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
     print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | bar |")
     print("|---|--:|--:|--:|--:|")
-    for row in requests:
-        print(f"| {' | '.join(row)} |")
+    for request_row in request_rows:
+        print(f"| {' | '.join(request_row)} |")
 
 
 async def _server(dumps: Path) -> list[tuple[str, str, str]]:
@@ -154,7 +154,7 @@ def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
     """The checks of the biggest set and of one arena, over the bare parse of the same text."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     files = [file.dump_file for file in load_files(find_set(assignment), {}, {}, never).values()]
-    bare = sum(_timed(lambda text=file.document.data: Parser(XLA_DUMP).parse(text)) for file in files)  # type: ignore[misc]
+    bare = sum(_timed(partial(Parser(XLA_DUMP).parse, file.document.data)) for file in files)
     dump = join(files)
     dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
@@ -207,7 +207,7 @@ def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
         first = 0.0
         for path in [*files, doubled]:
             size = path.stat().st_size
-            seconds = min(_timed(lambda path=path: _load(path)) for _ in range(5 if size < 1e6 else 1))  # type: ignore[misc]
+            seconds = min(_timed(partial(_load, path)) for _ in range(5 if size < 1e6 else 1))
             first = first or seconds / size
             bar = "linear" if path is doubled else ""
             yield (
@@ -256,7 +256,7 @@ def _doubled(text: str) -> str:
     )
 
 
-def _timed(work: Any) -> float:
+def _timed(work: Callable[[], object]) -> float:
     before = time.perf_counter()
     work()
     return time.perf_counter() - before

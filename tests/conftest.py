@@ -48,7 +48,7 @@ def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     not fit into memory.
     """
     functions = (getattr(item, "function", None) for item in request.session.items)
-    checks = {function.check for function in functions if hasattr(function, "check")}
+    checks = {function.check for function in functions if function and hasattr(function, "check")}
     found = AllDumps()
     for file, analysis in all_analyses(tmp_path_factory.getbasetemp() / "big"):
         found.run(checks, file, analysis)

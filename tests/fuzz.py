@@ -56,7 +56,8 @@ def main() -> None:
     parser.add_argument("--longest", type=int, default=10**5, help="the biggest dump set that is played with, in bytes")
     options = parser.parse_args()
     dumps = dump_sets(options.dumps, options.longest)
-    end, counts, lost = time.monotonic() + 60 * options.minutes, Counter(), 0
+    counts: Counter[str] = Counter()
+    end, lost = time.monotonic() + 60 * options.minutes, 0
     for seed in range(options.seed, options.seed + options.games):
         if time.monotonic() > end or lost >= 10:
             break

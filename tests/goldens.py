@@ -62,7 +62,7 @@ def _wrapped(text: str) -> list[str]:
 
 def _place(place: Any) -> list[str]:
     # A tab is as wide as its mark.
-    lines = lines_with_marks(None, [place]).replace("\t", " ").split("\n")
+    lines = lines_with_marks([place]).replace("\t", " ").split("\n")
     return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
 
 

@@ -198,7 +198,7 @@ def mark(analysis: Analysis, marked: str) -> tuple[DumpFile, Mention | None]:
     raise AssertionError(f"{line!r} is not in the dump")
 
 
-def lines_with_marks(analysis: Analysis, places: list[Any]) -> str:
+def lines_with_marks(places: list[Any]) -> str:
     """Places as text: each line, and below it a mark under the place."""
     return "\n".join(_lines_with_mark(place) for place in places)
 

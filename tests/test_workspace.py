@@ -5,6 +5,7 @@ import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,13 @@ def test_links_are_not_followed_out_of_the_folders(tmp_path: Path, monkeypatch: 
         else:
             (inside / path.name).symlink_to(path)
     read: list[Path] = []
-    monkeypatch.setattr(files, "_head", lambda path, opened, head=files._head: read.append(path) or head(path, opened))
+    head = files._head
+
+    def recorded_head(path: Path, *arguments: Any) -> Any:
+        read.append(path)
+        return head(path, *arguments)
+
+    monkeypatch.setattr(files, "_head", recorded_head)
     (found,) = walk_sets([inside], never)
     assert list(found.paths) == [FileKind.BUFFER_ASSIGNMENT]
     assert {path.resolve().parent for path in read} == {inside}
@@ -293,7 +300,9 @@ def test_a_set_that_fails_does_not_stop_the_others(
 ) -> None:
     _copied(tmp_path, SEED, TPU)
 
-    def analyse(files: list[object], real: Callable[..., object] = workspace.analyse) -> object:
+    real = vars(workspace)["analyse"]
+
+    def analyse(files: list[object]) -> object:
         if len(files) == 1:
             raise ZeroDivisionError
         return real(files)

@@ -84,7 +84,7 @@ def _hover(row: int, start: int, end: int) -> Callable[[Any, Any], lsp.Hover]:
 def test_what_goes_wrong_is_found(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: Any, told: str
 ) -> None:
-    monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, Quick(answer))  # type: ignore[arg-type]
+    monkeypatch.setitem(HANDLERS, lsp.TEXT_DOCUMENT_HOVER, Quick(answer))
     status, out, err = run(capsys, "check", "--all-features", "--sample", 2, SEED)
     assert (status, err) == (1, "")
     *wrong, last = out.splitlines()
@@ -106,7 +106,7 @@ def test_each_request_that_fails_is_found(monkeypatch: pytest.MonkeyPatch, broke
     for method in broken:
         handler = HANDLERS[method]
         answer = raises if isinstance(handler, Wide) else _raises
-        monkeypatch.setitem(HANDLERS, method, type(handler)(answer))  # type: ignore[arg-type]
+        monkeypatch.setitem(HANDLERS, method, type(handler)(answer))
     values = Path(str(SPLIT).replace("-buffer-assignment.txt", "-buffer-assignment-values.txt"))
     wrong = [line.rsplit(": ", 2) for line in check_requests(values, 60).wrong]
     assert {(error, reason) for _, error, reason in wrong} == {("ZeroDivisionError", "broken")}

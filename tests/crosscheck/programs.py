@@ -24,7 +24,7 @@ def of(*shape: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
 
 
 def train_step(params: Any, x: Any, y: Any) -> Any:
-    def loss(params):
+    def loss(params: Any) -> Any:
         hidden = x
         for w, b in params[:-1]:
             hidden = jax.nn.gelu(hidden @ w + b)
@@ -35,32 +35,32 @@ def train_step(params: Any, x: Any, y: Any) -> Any:
     return jax.tree.map(lambda p, g: p - 0.01 * g, params, gradients), value
 
 
-def mlp(params, x, y):
+def mlp(params: Any, x: Any, y: Any) -> Any:
     return train_step(params, x, y)
 
 
-def mlp_donated(params, x, y):
+def mlp_donated(params: Any, x: Any, y: Any) -> Any:
     return train_step(params, x, y)
 
 
-def scan(weights, xs):
-    def cell(h, x):
+def scan(weights: Any, xs: Any) -> Any:
+    def cell(h: Any, x: Any) -> Any:
         h = jnp.tanh(x @ weights[0] + h @ weights[1])
         return h, jnp.sort(h, axis=-1)
 
     return lax.scan(cell, jnp.zeros((8, 64)), xs)
 
 
-def conditional(which, x):
-    def body(step, x):
+def conditional(which: Any, x: Any) -> Any:
+    def body(step: Any, x: Any) -> Any:
         branches = [lambda x: x @ x, jnp.sort, lambda x: lax.fori_loop(0, 3, lambda i, a: a @ x, x)]
         return lax.switch((which + step) % 3, branches, x)
 
     return lax.fori_loop(0, 5, body, x)
 
 
-def tuples(tree):
-    def body(state):
+def tuples(tree: Any) -> Any:
+    def body(state: Any) -> Any:
         (a, (b, c)), step = state
         return (b @ c, (c, a)), step + 1
 
@@ -69,18 +69,18 @@ def tuples(tree):
     return {"loop": loop, "same": (same, same, ()), "passed": tree["b"][1][1], "x": [tree["a"]]}
 
 
-def matmul_chain(x):
+def matmul_chain(x: Any) -> Any:
     table = jnp.asarray(np.random.RandomState(0).randn(64, 64).astype(np.float32))
     for step in range(6):
         x = jnp.tanh(x @ table)[:, : 64 - 8 * step] @ table[: 64 - 8 * step]
     return x, jnp.float32(1.5)
 
 
-def zero_size(a, b, c):
+def zero_size(a: Any, b: Any, c: Any) -> Any:
     return a + 1, jnp.concatenate([b, b]), a.sum(), c @ jnp.ones((0, 5)), jnp.zeros((0,)), jnp.sort(c.sum(axis=1))
 
 
-def reuse(x, y):
+def reuse(x: Any, y: Any) -> Any:
     """Values of many sizes that come and go, out of order."""
     kept = [jnp.sort(x[: 16 * n] * y, axis=0) for n in (7, 3, 5, 2)]
     late = jnp.cumsum(kept[0], axis=0)[:32] @ jnp.fft.fft(kept[1][:32]).real.T

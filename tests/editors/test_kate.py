@@ -26,7 +26,7 @@ def kate(home: Home) -> Iterator[Any]:
     started: list[subprocess.Popen[bytes]] = []
 
     def open_file(path: Path) -> None:
-        command = [program, "--new", "--block", path]
+        command: list[str | Path] = [program, "--new", "--block", path]
         started.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     yield open_file
@@ -44,8 +44,8 @@ def test_it_starts_the_server(kate: Any, home: Home, dump: str, end: str, reques
     kate(file)
     (outline,) = home.answers("textDocument/documentSymbol")
     assert outline
-    (request,) = home.sent("initialize")
-    assert request["params"]["rootUri"] == opened.folder.as_uri()
+    (initialize,) = home.sent("initialize")
+    assert initialize["params"]["rootUri"] == opened.folder.as_uri()
     (document,) = home.sent("textDocument/didOpen")
     assert document["params"]["textDocument"]["languageId"] == "xla-dump"
     (found,) = home.told("textDocument/publishDiagnostics")

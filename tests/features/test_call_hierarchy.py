@@ -316,11 +316,9 @@ def test_damaged_dumps() -> None:
     count = 0
     for _, text in damaged(SEED.read_bytes()):
         dump = analysis_of_text(text.decode()).dump
-        targets = (
-            [Value(row) for row in range(len(dump.values))],
-            [Instruction(name) for name in range(len(dump.names))],
-        )
-        for target in (*targets[0], *targets[1]):
+        targets: list[Value | Instruction] = [Value(row) for row in range(len(dump.values))]
+        targets += [Instruction(name) for name in range(len(dump.names))]
+        for target in targets:
             for item in prepare(dump, Mention(target, Role.SLICE, 0, 0)):
                 assert find_item(dump, item.name, item.index) == item
             count += len(producers(dump, target, 10)) + len(consumers(dump, target, 10))

@@ -154,7 +154,7 @@ def test_the_hints_of_a_module_are_those_of_the_schedule(path: Path) -> None:
         for hint in beside
         if "live" in hint_label(hint.facts) or "," in hint_label(hint.facts)
     }
-    expected = {}
+    expected: dict[str, str] = {}
     for hint in hints(analysis, live, 0, len(live.document.data), 10**6):
         start, end = live.document.line_span(live.document.row(hint.offset))
         step, _, name = live.document.data[start:end].decode().strip().partition(":")

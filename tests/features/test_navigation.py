@@ -24,7 +24,7 @@ def check(analysis: Analysis, marked: str, **expected: str) -> None:
         "implementation": implementation(analysis.dump, None, mention),
     }
     for feature, places in expected.items():
-        assert lines_with_marks(analysis, found[feature]) == places.strip("\n"), feature
+        assert lines_with_marks(found[feature]) == places.strip("\n"), feature
 
 
 _HEADER = """

@@ -16,7 +16,7 @@ def check(path: Path, marked: str, expected: str) -> None:
     analysis = analysis_of(path)
     _, mention = mark(analysis, marked)
     assert mention is not None
-    assert lines_with_marks(analysis, references(analysis.dump, mention.target, 100)) == expected.strip("\n")
+    assert lines_with_marks(references(analysis.dump, mention.target, 100)) == expected.strip("\n")
 
 
 def test_of_a_value() -> None:
@@ -46,7 +46,7 @@ def test_of_a_value() -> None:
 
 def test_of_a_value_that_a_tuple_passes_on() -> None:
     found = references(analysis_of(SEED).dump, mark(analysis_of(SEED), "<2 negate.0 @0>\n  ^")[1].target, 100)  # type: ignore[union-attr]
-    text = lines_with_marks(analysis_of(SEED), found)
+    text = lines_with_marks(found)
     assert (
         """
  from instruction:%tuple = (f32[64,16]{1,0}) tuple(f32[64,16]{1,0} %negate.0)
@@ -127,7 +127,7 @@ def test_without_the_declaration(marked: str, left_out: str) -> None:
     assert mention
     others = references_without_declaration(analysis.dump, mention.target, 100)
     found = references(analysis.dump, mention.target, 100)
-    assert lines_with_marks(analysis, [place for place in found if place not in others]) == left_out.strip("\n")
+    assert lines_with_marks([place for place in found if place not in others]) == left_out.strip("\n")
     assert [place for place in found if place in others] == others
 
 

@@ -189,15 +189,16 @@ class Player:
         for uri, text in self.texts.items():
             states = []
             for session in (self.editor.server.session, fresh):
-                state, path = session.find(uri) or (None, None)
-                assert state, f"{uri} is not open"
+                found = session.find(uri)
+                assert found, f"{uri} is not open"
+                state, path = found
                 await state.settled()
                 assert state.open[path].document.data == text.text.encode("utf-8", "surrogatepass"), (
                     f"another text of {uri}"
                 )
                 states.append(state.analysis)
             assert states[0], f"{uri} was not analysed"
-            assert not (found := list(islice(differences(*states), 5))), found
+            assert not (different := list(islice(differences(*states), 5))), different
         fresh.close_all()
 
 
@@ -222,7 +223,7 @@ async def playing(chance: random.Random, folder: Path, dumps: Sequence[Mapping[s
     assert not log.lines, log.lines[:3]
 
 
-_SETTINGS = (
+_SETTINGS: tuple[Any, ...] = (
     None,
     {},
     {"inlayHints": {"enable": False}, "codeLens": {"enable": False}},

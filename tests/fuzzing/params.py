@@ -77,7 +77,8 @@ class Maker:
         self._uri = self._some_uri() if uri is None else uri
         if method == lsp.WORKSPACE_EXECUTE_COMMAND:
             return self._command()
-        return self._of_class(lsp.METHOD_TO_TYPES[method][2])
+        of_method: Any = lsp.METHOD_TO_TYPES[method][2]
+        return self._of_class(of_method)
 
     def learn(self, method: str, result: Any) -> None:
         """Takes note of a result, which later requests may be about."""

@@ -54,7 +54,7 @@ class Loads:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loads]:
     """Loads that can be held. Nobody waits for a second one of a set, however short it is."""
-    found, load = Loads(), session.load_set
+    found, load = Loads(), vars(session)["load_set"]
 
     def held(*arguments: Any) -> Any:
         found.wait()

@@ -78,9 +78,14 @@ def check_answer(message: Mapping[str, Any], method: str) -> None:
         _check(message, lsp.METHOD_TO_TYPES[method][1], where)
 
 
+def _result_type(method: str) -> Any:
+    response: Any = lsp.METHOD_TO_TYPES[method][1]
+    return attrs.fields_dict(response)["result"].type
+
+
 def check_part(value: Any, method: str) -> None:
     """A part of the result of a request of a method. Raises `Violation`."""
-    _check(value, _PARTS.get(method) or attrs.fields_dict(lsp.METHOD_TO_TYPES[method][1])["result"].type, method)
+    _check(value, _PARTS.get(method) or _result_type(method), method)
 
 
 def check_progress(value: Any) -> None:

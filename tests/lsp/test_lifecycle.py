@@ -15,7 +15,7 @@ _NOT_INITIALIZED, _CANCELLED = -32002, -32800
 
 _URI = SEED.as_uri()
 _PLACE = {"textDocument": {"uri": _URI}, "position": {"line": 1, "character": 3}}
-_INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+_INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
 def _open(server: Process, path: Path = SEED) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _TOKENS = {"data": [0, 1, 2, 3, 0]}
 _PLACE = {"textDocument": {"uri": "file:///a"}, "position": {"line": 0, "character": 0}}
 _HOVER = {"contents": {"kind": "markdown", "value": "x"}, "range": _RANGE}
 
-_CALLS = {
+_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hover": ("client", {"id": 1, "method": "textDocument/hover", "params": _PLACE}),
     "initialize": (
         "client",
@@ -267,6 +267,7 @@ def test_progress_and_parts() -> None:
 def test_what_lsprotocol_writes_is_right() -> None:
     converter = converters.get_converter()
     position = lsp.Position(0, 0)
+    whole = lsp.Range(position, position)
     capabilities = lsp.ServerCapabilities(
         position_encoding=lsp.PositionEncodingKind.Utf8,
         hover_provider=True,
@@ -276,11 +277,11 @@ def test_what_lsprotocol_writes_is_right() -> None:
     values = [
         lsp.InitializeResult(capabilities, lsp.ServerInfo("a")),
         lsp.CallHierarchyIncomingCall(
-            lsp.CallHierarchyItem("a", lsp.SymbolKind.Variable, "a:b", *[lsp.Range(position, position)] * 2, data=[1]),
+            lsp.CallHierarchyItem("a", lsp.SymbolKind.Variable, "a:b", whole, whole, data=[1]),
             [],
         ),
         lsp.RegistrationParams([lsp.Registration("1", "workspace/didChangeWatchedFiles", {"watchers": []})]),
-        lsp.WorkspaceEdit({"a:b": [lsp.TextEdit(lsp.Range(position, position), "")]}),
+        lsp.WorkspaceEdit({"a:b": [lsp.TextEdit(whole, "")]}),
     ]
     for value in values:
         check_value(json.loads(json.dumps(converter.unstructure(value))), type(value))

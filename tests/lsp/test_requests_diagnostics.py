@@ -203,6 +203,10 @@ async def test_editors_that_cannot_be_told_to_pull_again_are_sent_diagnostics(re
     assert not reader.editor.received(_REFRESH)
 
 
+async def _until_received_once(reader: Reader, method: str) -> None:
+    await reader.editor.until(lambda: len(reader.editor.received(method)) == 1)
+
+
 async def test_other_answers_are_outdated_by_edits_of_siblings(reader: Reader, tmp_path: Path) -> None:
     await reader.start()
     path = copied(SPLIT, tmp_path)
@@ -223,7 +227,7 @@ async def test_other_answers_are_outdated_by_edits_of_siblings(reader: Reader, t
         await reader.ask(method, live, **params)
     reader.replace(uri, _ROW, "")
     for refresh, _ in asked.values():
-        await reader.editor.until(lambda refresh=refresh: len(reader.editor.received(refresh)) == 1)
+        await _until_received_once(reader, refresh)
     # Nothing was asked since.
     reader.replace(uri, "BufferAssignment:", "\nBufferAssignment:")
     await _settle(reader, uri)

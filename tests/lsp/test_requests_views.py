@@ -239,7 +239,7 @@ _NOTHING = {"value": -1, "allocation": -1, "step": -1}
 async def test_what_is_at_a_place(reader: Reader) -> None:
     """The value by its row in the map, whichever file tells of it; and the step where one is told of."""
     await reader.start()
-    uris = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
+    uris: dict[str, str] = {kind: reader.open(path) for kind, path in find_set(SPLIT).paths.items()}
     maps = await reader.run("memoryMap", {"uri": uris["buffer-assignment"]})
     labels = [maps["strings"][label] for label in maps["values"]["label"]]
     row = labels.index("ynn_fusion.1")

@@ -12,7 +12,7 @@ from lsp.reading import NO_PAGE, Reader, copied, in_all_encodings, path_of, read
 from lsp.wire import RICH, Refused
 from samples import DUMPS, SEED, SPLIT, TPU
 from xla_lens import workspace
-from xla_lens.files import find_sets
+from xla_lens.files import find_sets, load_files
 from xla_lens.lsp.requests import workspace as symbols
 
 
@@ -325,7 +325,7 @@ class _Reading:
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Reading]:
     """The index of the workspace, which reads as many sets as it is told to."""
-    found, load = _Reading(), workspace.load_files
+    found, load = _Reading(), load_files
 
     def held(*arguments: Any) -> Any:
         found.wait()

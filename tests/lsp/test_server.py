@@ -37,7 +37,7 @@ def _open(client: LanguageClient, path: Path, text: str | None = None, version: 
 
 def _units(client: LanguageClient, text: str) -> int:
     """The width of a text in what client and server count in."""
-    general = client.capabilities.general
+    general = client.capabilities.general if client.capabilities else None
     offered = (general.position_encodings if general else None) or [lsp.PositionEncodingKind.Utf16]
     if offered[0] == lsp.PositionEncodingKind.Utf8:
         return len(text.encode())

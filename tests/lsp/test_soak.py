@@ -47,7 +47,7 @@ async def test_nothing_is_left_of_what_was_closed() -> None:
     assert not protocol._result_types
     assert not any(editor.server.news._published.values())
     mine = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert [task.get_coro().__qualname__ for task in mine] == ["XlaLensServer._look"]
+    assert [getattr(task.get_coro(), "__qualname__", "") for task in mine] == ["XlaLensServer._look"]
     assert threading.active_count() < 10
     gc.collect()
     kept = [found for found in gc.get_objects() if isinstance(found, DumpSet | Document | memoryview)]

@@ -249,7 +249,8 @@ class Editor:
 
     def _take_call(self, message: Mapping[str, Any]) -> None:
         self.check_received(message, None)
-        method, params = message["method"], message.get("params")
+        method: str = message["method"]
+        params: Any = message.get("params")
         if not self._is_initialized and method not in _BEFORE_INITIALIZED:
             raise Violation(f"{method} before the answer to initialize")
         if method in _NEEDED and not all(_has(self.capabilities, name) for name in _NEEDED[method]):
@@ -419,7 +420,8 @@ class Inside(Editor):
     def __init__(self) -> None:
         super().__init__(self._hand_over)
         self.server = create_server()
-        self.server.protocol.set_writer(self)
+        writer: Any = self
+        self.server.protocol.set_writer(writer)
         self._loop = asyncio.get_running_loop()
 
     def write(self, data: bytes) -> None:
@@ -462,7 +464,7 @@ def framed(message: Any) -> bytes:
 
 async def read_body(source: asyncio.StreamReader) -> bytes | None:
     """The body of the next message, None at the end. The header has to be as the protocol has it."""
-    header = {}
+    header: dict[bytes, bytes] = {}
     while line := await source.readline():
         if line == b"\r\n":
             assert header.keys() <= {b"Content-Length", b"Content-Type"}, header

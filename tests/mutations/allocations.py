@@ -228,7 +228,7 @@ def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None
     if not pair:
         return None
     header, following = pair
-    places = [Place(ASSIGNMENT, header.start), following]
+    places: list[Line | Place] = [Place(ASSIGNMENT, header.start), following]
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return made(view, [removed(header)], places, "syntax", also)
 

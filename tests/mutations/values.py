@@ -140,5 +140,5 @@ def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
     assert span
     change = Change(header.file, *span, UNKNOWN)
     row = Place(header.file, span[0])
-    places = [header, quote.line, row, *uses[quote.name, number]]
+    places: list[Line | Place] = [header, quote.line, row, *uses[quote.name, number]]
     return made(view, [change], places, "operand-mismatch", "unknown-instruction")

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -331,8 +332,8 @@ def _check_numbers(analysis: Analysis, page: Page) -> None:
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
-def test_links_and_numbers_of_all_pages(path: object) -> None:
-    analysis = analysis_of(path)  # type: ignore[arg-type]
+def test_links_and_numbers_of_all_pages(path: Path) -> None:
+    analysis = analysis_of(path)
     assert sum(_check_links(analysis, page) for page in _pages(analysis))
     for page in _pages(analysis):
         _check_numbers(analysis, page)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def written_page(dump: Path, folder: Path) -> Path:
     """The page that `xla-lens report` writes for a dump."""
     file = folder / "map.html"
-    command = [sys.executable, "-m", "xla_lens", "report", dump, "--output-format", "html"]
+    command: list[str | Path] = [sys.executable, "-m", "xla_lens", "report", dump, "--output-format", "html"]
     with file.open("wb") as page:
         subprocess.run(command, stdout=page, check=True, timeout=SECONDS)
     return file
@@ -31,7 +31,7 @@ class Map:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._frame = wait_for(lambda: next(filter(_has_map, page.frames), None), seconds=SECONDS)
+        self._frame = wait_for(lambda: [frame for frame in page.frames if _has_map(frame)], seconds=SECONDS)[0]
 
     @classmethod
     @contextlib.contextmanager
@@ -98,7 +98,7 @@ class Map:
         """What is told of the allocation of a value when the pointer is on its bytes, while they are free."""
         return self._hover("values", self.tells(f"map.pointOfStep({step})")["x"], self.point(label)[1])
 
-    def point(self, label: str) -> tuple[float, float]:
+    def point(self, label: str) -> tuple[Any, Any]:
         """The middle of the rectangle of a value, in the window."""
         box = self.box(label)
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -1,6 +1,7 @@
 """What a person does on the first day: from the walkthrough to a map that is shared."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from editors.driving import wait_for
@@ -29,7 +30,7 @@ def test_the_walkthrough_and_the_sample(open_window: OpenWindow, tmp_path: Path)
             steps.nth(number).locator(".step-title").click()
             picture = ".getting-started-media img"
             width = f"document.querySelector('{picture}')?.naturalWidth"
-            wait_for(lambda script=width: window.page.evaluate(script), lambda found: found, SECONDS)
+            wait_for(partial(window.page.evaluate, width), seconds=SECONDS)
         steps.nth(0).locator(".step-title").click()
         assert "`" not in steps.nth(0).inner_text()
         steps.nth(0).locator("text=Open Sample Dump").click()

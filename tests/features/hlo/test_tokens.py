@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from samples import BARE, SEED, WHILE, analysis_of, module_of, module_of_text, modules, odd_modules
@@ -154,7 +155,7 @@ def test_each_name_tells_what_it_means(path: Path) -> None:
                 value = dump.value_at(dump.name_number(bare), dump.index_number(index))
                 values = [value] if value != NONE else []
             assert (token.type is TokenType.VALUE) >= (meaning_of(dump, bare, index) in dump.values.id)
-            assert token.is_live_at_peak >= bool(live_at_peak(dump, analysis.memory, values).any())
+            assert token.is_live_at_peak >= bool(live_at_peak(dump, analysis.memory, np.array(values, np.int64)).any())
 
 
 def test_odd_modules() -> None:

@@ -35,9 +35,9 @@ def _check(dump: DumpSet) -> Donation:
     assert len({row.output for row in donation.missed}) == len(donation.missed)
     assert len({row.parameter for row in donation.missed}) == len(donation.missed)
     assert not {row.parameter for row in donation.missed} & {row.parameter for row in donation.donated}
-    for row in donation.kept_apart:
-        assert values.allocation[row.copy] != values.allocation[row.parameter]
-        assert row.is_output or row.parameter in {donated.parameter for donated in donation.donated}
+    for kept in donation.kept_apart:
+        assert values.allocation[kept.copy] != values.allocation[kept.parameter]
+        assert kept.is_output or kept.parameter in {donated.parameter for donated in donation.donated}
     return donation
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -81,9 +82,11 @@ def test_what_cannot_be_told_is_said(shape: str, assigned: int, size: int | None
     st.integers(0, 64),
     st.sampled_from([("f32", 32, None), ("bf16", 16, None), ("s4", 4, 4), ("s4", 8, None)]),
 )
-def test_parts_add_up(lengths: list[int], tile: list[int], random: object, tail: int, kind: tuple) -> None:
+def test_parts_add_up(
+    lengths: list[int], tile: list[int], random: Random, tail: int, kind: tuple[str, int, int | None]
+) -> None:
     order = list(range(len(lengths)))
-    random.shuffle(order)  # type: ignore[attr-defined]
+    random.shuffle(order)
     name, bits, packed = kind
     shape = ArrayShape(
         name, tuple(lengths), tuple(order), (tuple(tile),) if tile else (), 0, packed, tail or None, False, False

@@ -55,7 +55,7 @@ def test_free_bytes_of_all_dumps(of_all_dumps: Mapping[str, None]) -> None:
 
 
 def _text(intervals: Intervals | None) -> list[tuple[int, int]] | None:
-    return intervals and list(zip(intervals.start.tolist(), intervals.end.tolist(), strict=True))
+    return intervals if intervals is None else list(zip(intervals.start.tolist(), intervals.end.tolist(), strict=True))
 
 
 _DUMP = """BufferAssignment:

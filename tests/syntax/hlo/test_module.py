@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tree_sitter import Node, Parser, Query, QueryCursor
@@ -66,7 +67,7 @@ def _by_the_lines(columns: HloColumns, text: bytes) -> dict[str, list[tuple[obje
         # The row begins with the id, and the string stands behind it.
         found[kind] = [(text.rindex(b"\n", 0, start) + 1, number, text[start:end]) for start, end, number in spans]
     places, frames = columns.file_locations, columns.stack_frames
-    rows = (places.start, places.id, places.file_name_id, places.function_name_id, places.line, places.column)
+    rows: Any = (places.start, places.id, places.file_name_id, places.function_name_id, places.line, places.column)
     found["file_location"] = list(zip(*(column.tolist() for column in rows), strict=True))
     rows = (frames.start, frames.id, frames.file_location_id, frames.parent_frame_id)
     found["stack_frame"] = list(zip(*(column.tolist() for column in rows), strict=True))
