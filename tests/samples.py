@@ -17,8 +17,10 @@ from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.instruction import ParsedInstruction, parse_instruction
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.tree import parse_file
 from xla_lens.syntax.walk import read_columns
@@ -97,6 +99,13 @@ def module_of(path: Path) -> HloModule:
     loaded = load_module(find_set(path), {}, None, never)
     assert loaded, f"{path}: no HLO module"
     return loaded.module
+
+
+def parsed_instruction(dump: DumpSet, name: int) -> ParsedInstruction | None:
+    """What the grammar reads from the first quote of an instruction, None if the set does not quote it."""
+    quoting = dump.quoting(name)
+    text = dump.instruction_text(quoting[0]) if quoting else None
+    return parse_instruction(text) if text else None
 
 
 def modules() -> list[Path]:

@@ -9,7 +9,7 @@ As a library::
     print(hbm.peak_step, hbm.peak_live_bytes, hbm.live.at(120))
 
     module = xla_lens.load_module("dumps/module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt")
-    for line in xla_lens.lines_at(analysis.dump, module, hbm.peak_step, hbm.color).lines:
+    for line in xla_lens.bytes_by_line(analysis.dump, module, hbm.peak_step, hbm.color).lines:
         print(line.size_bytes, line.frame)
 
 Values, allocations and instructions are rows and numbers of the tables of `analysis.dump`, see `DumpSet`.
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from xla_lens.model.advice.next_peak import next_peaks
     from xla_lens.model.advice.padding import padding_at, padding_of
     from xla_lens.model.analysis import Analysis
-    from xla_lens.model.attribution.by_line import lines_at
-    from xla_lens.model.attribution.by_source import sources_at
+    from xla_lens.model.attribution.bytes_by_line import bytes_by_line
+    from xla_lens.model.attribution.bytes_by_op import bytes_by_op
+    from xla_lens.model.attribution.frames import frames_of
     from xla_lens.model.attribution.owned import owned_bytes
-    from xla_lens.model.attribution.sources import frames_of
     from xla_lens.model.hlo.module import HloModule
-    from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
+    from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
     from xla_lens.model.memory.allocation_history import arenas, biography
     from xla_lens.model.memory.over_time import Memory, live_values
     from xla_lens.model.memory.printed_peak import explain_printed_peak
@@ -49,21 +49,21 @@ __all__ = [
     "StackFrame",
     "arenas",
     "biography",
+    "bytes_by_line",
+    "bytes_by_op",
     "explain_printed_peak",
     "find_donation",
     "frames_of",
     "last_uses",
-    "lines_at",
     "live_values",
     "load",
     "load_module",
     "next_peaks",
-    "own_frame",
     "owned_bytes",
     "padding_at",
     "padding_of",
     "smallest_set",
-    "sources_at",
+    "user_frame",
 ]
 
 _MODULES = {
@@ -75,19 +75,19 @@ _MODULES = {
     "StackFrame": "xla_lens.model.hlo.stack_frames",
     "arenas": "xla_lens.model.memory.allocation_history",
     "biography": "xla_lens.model.memory.allocation_history",
+    "bytes_by_line": "xla_lens.model.attribution.bytes_by_line",
+    "bytes_by_op": "xla_lens.model.attribution.bytes_by_op",
     "explain_printed_peak": "xla_lens.model.memory.printed_peak",
     "find_donation": "xla_lens.model.advice.donation",
-    "frames_of": "xla_lens.model.attribution.sources",
+    "frames_of": "xla_lens.model.attribution.frames",
     "last_uses": "xla_lens.model.advice.alive",
-    "lines_at": "xla_lens.model.attribution.by_line",
     "live_values": "xla_lens.model.memory.over_time",
     "next_peaks": "xla_lens.model.advice.next_peak",
-    "own_frame": "xla_lens.model.hlo.stack_frames",
     "owned_bytes": "xla_lens.model.attribution.owned",
     "padding_at": "xla_lens.model.advice.padding",
     "padding_of": "xla_lens.model.advice.padding",
     "smallest_set": "xla_lens.model.advice.budget",
-    "sources_at": "xla_lens.model.attribution.by_source",
+    "user_frame": "xla_lens.model.hlo.stack_frames",
 }
 """Where all that is: it is imported when it is first asked for, since the language server starts without."""
 

@@ -19,6 +19,7 @@ from samples import (
     dump_file,
     mark,
     on_all_dumps,
+    parsed_instruction,
 )
 from xla_lens.features.call_hierarchy import Flow, Item, consumers, find_item, prepare, producers
 from xla_lens.model.analysis import Analysis, analyse
@@ -289,8 +290,8 @@ def _check_producers(dump: DumpSet, item: Item) -> int:
 
 
 def _is_tuple(dump: DumpSet, item: Item) -> bool:
-    instruction = dump.instruction(dump.name_number(item.name))
-    return instruction is not None and instruction.opcode == "tuple"
+    instruction = parsed_instruction(dump, dump.name_number(item.name))
+    return instruction is not None and instruction.opcode == b"tuple"
 
 
 def _check_order(dump: DumpSet, producer: Item, consumer: Item) -> None:

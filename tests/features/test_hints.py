@@ -161,6 +161,6 @@ def test_the_hints_of_a_module_are_those_of_the_schedule(path: Path) -> None:
         if step.isdigit():
             expected.setdefault(name, hint_label(hint.facts))
     # Newer modules have no lines for elements of tuples.
-    known = {name: label for name, label in expected.items() if module.instruction(name.encode()) != NONE}
+    known = {name: label for name, label in expected.items() if module.row_of(name.encode()) != NONE}
     assert told == known
     assert bool(known) == any(space.peak_live_bytes for space in analysis.memory.spaces)

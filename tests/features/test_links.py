@@ -24,7 +24,7 @@ from xla_lens.features.hlo.links import hlo_links
 from xla_lens.features.links import SectionHeader, links
 from xla_lens.files import NotADump, find_set, load_module
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.render.links import link_tooltip
 
 
@@ -271,7 +271,7 @@ def _every_frame_is_known(path: Path) -> int:
         frames = module.stack(number)
         assert frames
         assert all(frame.file and frame.line for frame in frames)
-        assert own_frame(frames) in frames
+        assert user_frame(frames) in frames
     return len(ids)
 
 

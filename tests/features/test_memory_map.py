@@ -30,9 +30,9 @@ from xla_lens.features.report.facts import Part, ReportOptions
 from xla_lens.files import find_set
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import own_frame
+from xla_lens.model.hlo.stack_frames import user_frame
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.sources import call_text
@@ -225,7 +225,7 @@ def _sampled(analysis: Analysis) -> dict[str, Any]:
     _check_curves(data, 3)
     names = analysis.dump.values.name
     for row in np.linspace(0, len(names) - 1, min(len(names), 20)).astype(int).tolist():
-        own = own_frame(frames_of(analysis.dump, None, int(names[row])))
+        own = user_frame(frames_of(analysis.dump, None, int(names[row])))
         source = data["values"]["source"][row]
         assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
     spaces = [{**space, "curveStep": space["curveStep"][:0]} for space in data["spaces"]]
@@ -265,7 +265,7 @@ def test_sources_are_those_that_hovers_tell(path: Path) -> None:
     analysis, module = analysis_of(path), module_of(path)
     data, told = _data(analysis, module), 0
     for row, name in enumerate(analysis.dump.values.name.tolist()):
-        own = own_frame(frames_of(analysis.dump, module, name))
+        own = user_frame(frames_of(analysis.dump, module, name))
         source = data["values"]["source"][row]
         assert (data["strings"][source] if source >= 0 else None) == (call_text(own) if own else None)
         told += own is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import DUMPS, SEED, SPLIT, analysis_of, assignments, lines_with_marks, mark
+from samples import DUMPS, SEED, SPLIT, analysis_of, assignments, lines_with_marks, mark, parsed_instruction
 from xla_lens.features.references import references, references_without_declaration
 from xla_lens.model.places.mentions import Value, mention_at
 from xla_lens.syntax.columns import NONE
@@ -138,7 +138,7 @@ def test_every_operand_that_names_a_value_is_among_its_references(path: Path) ->
         return
     for row in range(len(dump.used_values)):
         text = dump.instruction_text(row)
-        instruction = dump.instruction(int(dump.used_values.name[row])) if text else None
+        instruction = parsed_instruction(dump, int(dump.used_values.name[row])) if text else None
         for operand in instruction.operands if instruction else ():
             start = int(dump.used_values.instruction_start[row]) + operand.start
             mention = mention_at(dump, dump.used, start)

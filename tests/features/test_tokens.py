@@ -29,8 +29,8 @@ from xla_lens.model.places.places import slice_place, used_value_place
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax import excerpt
-from xla_lens.syntax.excerpt import LOOKED_AT
 from xla_lens.syntax.file_names import FileKind
+from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 
 
 def check(analysis: Analysis, first: str, last: str, expected: str) -> None:
@@ -225,11 +225,11 @@ def test_a_name_that_a_string_quotes_is_a_name() -> None:
 
 
 def test_a_long_instruction_is_looked_at_in_part() -> None:
-    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * LOOKED_AT)
+    text = SEED.read_text().replace("%fusion,", "%fusion, " + "%param, " * MAX_WORDS_BYTES)
     analysis = analysis_of_text(text)
     found = tokens(analysis, analysis.dump.files[0], 0, len(text), 100_000)
     names = [token for token in found if text[token.start : token.end] == "%param"]
-    assert LOOKED_AT / 8 - 20 < len(names) < LOOKED_AT / 8 + 20
+    assert MAX_WORDS_BYTES / 8 - 20 < len(names) < MAX_WORDS_BYTES / 8 + 20
     assert text[found[-1].start : found[-1].end] == "bytes", "what follows is looked at"
 
 

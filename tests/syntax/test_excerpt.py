@@ -11,8 +11,9 @@ from tree_sitter import Parser
 from samples import DUMPS, dump_file, dump_paths, odd_texts
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.excerpt import Part, _leaves_below, leaves, parts_at
-from xla_lens.syntax.hlo.grammar import parse_instruction
+from xla_lens.syntax.excerpt import _words_below, nodes_at, words
+from xla_lens.syntax.hlo.instruction import parse_instruction
+from xla_lens.syntax.hlo.words import Word
 from xla_lens.syntax.tree import XLA_DUMP
 
 _OTHER_GRAMMARS = ("instruction", "other_text")
@@ -35,10 +36,10 @@ def _windows(text: bytes) -> Iterator[tuple[int, int]]:
 def _check(file: DumpFile) -> None:
     """Against the leaves of the tree of the whole file."""
     text, instructions = file.document.data, _instructions(file)
-    whole = _leaves_below(Parser(XLA_DUMP).parse(text).root_node)
+    whole = _words_below(Parser(XLA_DUMP).parse(text).root_node)
     without_value = [part for part in whole if part.kind == "instruction" and part[1:] not in instructions]
     for start, end in _windows(text):
-        found = leaves(text, file.columns, start, end)
+        found = words(text, file.columns, start, end)
         assert found == sorted(found, key=lambda part: part.start)
         first = text.rfind(b"\n", 0, start) + 1
         last = (text + b"\n").index(b"\n", end)
@@ -73,9 +74,9 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
         text += b"*** Begin %s ***\n%s*** End %s ***\n" % (name, content, name)
     file = dump_file(text)
     _check(file)
-    words = [text[part.start : part.end] for part in leaves(text, file.columns, 0, len(text))]
-    assert b"a" in words
-    assert b"b" not in words
+    found = [text[part.start : part.end] for part in words(text, file.columns, 0, len(text))]
+    assert b"a" in found
+    assert b"b" not in found
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
@@ -83,15 +84,15 @@ def test_instructions_are_as_the_grammar_has_them(path: Path) -> None:
     file = dump_file(path.read_bytes())
     text = file.document.data
     for start, end in _instructions(file):
-        found = {part for part in leaves(text, file.columns, start, end) if start <= part.start < end}
+        found = {part for part in words(text, file.columns, start, end) if start <= part.start < end}
         instruction = parse_instruction(text[start:end])
         assert instruction
-        assert {(part.kind, text[part.start : part.end].decode()) for part in found} >= {
+        assert {(part.kind, text[part.start : part.end]) for part in found} >= {
             ("shape", instruction.shape),
             ("opcode", instruction.opcode),
         }
-        assert found >= {Part("name", start + part.start, start + part.end) for part in instruction.operands}
-        if instruction.op_name:
+        assert found >= {Word("name", start + part.start, start + part.end) for part in instruction.operands}
+        if "op_name" in instruction.metadata:
             assert "op_name" in {text[part.start : part.end].decode() for part in found if part.kind == "key"}
 
 
@@ -99,7 +100,7 @@ def test_the_parts_at_a_place_lie_in_each_other() -> None:
     for text in odd_texts():
         file = dump_file(text)
         for offset in range(0, len(text) + 1, 1 + len(text) // 50):
-            parts = parts_at(text, file.columns, offset)
+            parts = nodes_at(text, file.columns, offset)
             assert all(part.start <= offset <= part.end for part in parts)
             for part, around in pairwise(parts):
                 assert around.start <= part.start <= part.end <= around.end

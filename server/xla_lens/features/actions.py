@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.checks.findings import Code, Finding, Related
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import (
@@ -104,7 +104,7 @@ def source_actions(frames: Sequence[StackFrame]) -> list[GoToSource]:
     """Where to go in the program from an instruction that some calls have made: the innermost outside of libraries
     first, then some of the others, in their order.
     """
-    own = own_frame(frames)
+    own = user_frame(frames)
     calls: dict[tuple[str, int | None, str | None], StackFrame] = {}
     for frame in (own, *frames):
         if frame and is_file(frame.file):

@@ -26,10 +26,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from xla_lens.model.attribution.sources import frames_of, source_mentions
+from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.hlo.quotes import Quotes
-from xla_lens.model.hlo.stack_frames import StackFrame, is_file, own_frame
+from xla_lens.model.hlo.source_mentions import source_mentions
+from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.places.mentions import position_of
 from xla_lens.model.places.places import Place, total_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -112,7 +112,7 @@ def _breakdown(dump: DumpSet, module: HloModule | None, file: DumpFile) -> Itera
     if not len(tree):
         return
     # All elements of a tuple have the same, and the longest text there is.
-    own = cache(lambda name: own_frame(frames_of(dump, module, name)))
+    own = cache(lambda name: user_frame(frames_of(dump, module, name)))
     frames = _frames_of_op_names(dump, own)
     for start, end in zip(tree.name_start.tolist(), tree.name_end.tolist(), strict=True):
         text = data[start:end]
@@ -128,10 +128,11 @@ _MOST_NAMES: Final = 500
 
 def _frames_of_op_names(dump: DumpSet, own: Callable[[int], StackFrame | None]) -> dict[str, StackFrame]:
     """For each op_name of what is listed at the printed peak the line with the most bytes."""
-    quotes, values = Quotes(dump), dump.value_of_peak_buffer
+    values = dump.value_of_peak_buffer
     names = dump.values.name[values[values != NONE]].tolist()
     # The biggest come first, in the list and in the breakdown: there is no time for all.
-    op_names = {name: quotes.op_name(name) for name in islice(dict.fromkeys(names), _MOST_NAMES)}
+    instructions = {name: dump.instruction(name) for name in islice(dict.fromkeys(names), _MOST_NAMES)}
+    op_names = {name: instruction.op_name for name, instruction in instructions.items() if instruction}
     sizes: defaultdict[str, Counter[StackFrame]] = defaultdict(Counter)
     for name, size_bytes in zip(names, dump.peak_buffers.size_bytes[values != NONE].tolist(), strict=True):
         op_name = op_names.get(name)

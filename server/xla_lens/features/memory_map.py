@@ -7,7 +7,7 @@ import numpy as np
 
 from xla_lens.model.advice.padding import padding_of_text
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.origins import origins
+from xla_lens.model.attribution.frames import origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace
@@ -83,9 +83,9 @@ def memory_map(analysis: Analysis, module: HloModule | None) -> MemoryMap:
     )
     texts = [dump.shape(value) for value in range(len(values))]
     shapes, shape = _pooled([text.decode("utf-8", "replace") if text is not None else None for text in texts])
-    found = origins(dump, module, values.name)
+    found = origins(dump, module, values.name.tolist())
     op_names, op_name = _pooled([found[name].op_name for name in values.name.tolist()])
-    frames, frame = _pooled([found[name].frame for name in values.name.tolist()])
+    frames, frame = _pooled([found[name].line for name in values.name.tolist()])
     return MemoryMap(
         module=module_of(dump.files),
         instructions=instructions,

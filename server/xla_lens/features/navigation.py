@@ -72,7 +72,7 @@ def implementation(dump: DumpSet, module: HloModule | None, mention: Mention) ->
 
 
 def _line(dump: DumpSet, module: HloModule | None, name: int) -> Place | None:
-    row = module.instruction(dump.names[name]) if module else NONE
+    row = module.row_of(dump.names[name]) if module else NONE
     return module.place(row) if module and row != NONE else None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.origins import origins
+from xla_lens.model.attribution.frames import origins
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
@@ -98,16 +98,16 @@ def _space(dump: DumpSet, module: HloModule | None, space: MemorySpace, top: int
 
 
 def _live_entries(dump: DumpSet, module: HloModule | None, values: Column) -> Iterator[LiveEntry]:
-    names = dump.values.name[values]
+    names = dump.values.name[values].tolist()
     found = origins(dump, module, names)
-    for value, name in zip(values.tolist(), names.tolist(), strict=True):
+    for value, name in zip(values.tolist(), names, strict=True):
         yield LiveEntry(
             value=value,
             label=dump.value_label(value),
             size_bytes=int(dump.values.size_bytes[value]),
             shape=(dump.shape(value) or b"").decode("utf-8", "replace"),
             op_name=found[name].op_name or "",
-            frame=found[name].frame,
+            frame=found[name].line,
         )
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from xla_lens.model.places.blocks import blocks
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.excerpt import parts_at
-from xla_lens.syntax.nesting import enclosing, nested
+from xla_lens.syntax.excerpt import nodes_at
+from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
 def selection(file: DumpFile, offset: int, limit: int) -> list[tuple[int, int]]:
@@ -23,7 +23,7 @@ def _around(file: DumpFile, offset: int) -> Iterator[tuple[int, int]]:
     if start != NONE and start <= offset <= end:
         yield from _within(data, start, end, offset)
     else:
-        parts = parts_at(data, file.columns, offset)
+        parts = nodes_at(data, file.columns, offset)
         yield from ((part.start, part.end) for part in parts)
         if parts and parts[0].kind == "shape":
             yield from _within(data, parts[0].start, parts[0].end, offset)

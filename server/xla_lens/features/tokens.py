@@ -16,7 +16,8 @@ from xla_lens.model.places.named_values import named_values
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.excerpt import Part, leaves
+from xla_lens.syntax.excerpt import words
+from xla_lens.syntax.hlo.words import Word
 
 
 def tokens(analysis: Analysis, file: DumpFile, start: int, end: int, limit: int) -> list[Token]:
@@ -41,7 +42,7 @@ _LINES: Final = 256
 
 def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
     data = file.document.data
-    parts = leaves(data, file.columns, start, end)
+    parts = words(data, file.columns, start, end)
     meanings = _meanings(analysis, file, [part for part in parts if part.kind in _NAMES])
     for kind, part_start, part_end in parts:
         is_value, is_definition, is_live_at_peak = next(meanings) if kind in _NAMES else _NOTHING
@@ -56,7 +57,7 @@ def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
                 yield Token(token_start, token_end, token_type, is_definition, is_live_at_peak)
 
 
-def _meanings(analysis: Analysis, file: DumpFile, names: list[Part]) -> Iterator[tuple[bool, bool, bool]]:
+def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator[tuple[bool, bool, bool]]:
     """For each name whether it means a value, is defined there, and is live at the peak."""
     starts, ends = np.array([(name.start, name.end) for name in names], np.int64).reshape(-1, 2).T
     named = named_values(analysis.dump, file, starts, ends)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from xla_lens.model.hlo.stack_frames import StackFrame, own_frame
+from xla_lens.model.hlo.stack_frames import StackFrame, user_frame
 from xla_lens.render.markdown import code
 
 _MOST_FRAMES: Final = 8
@@ -30,7 +30,7 @@ def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
     if len(frames) == 1:
         yield f"- source {_call(frames[0])}"
         return
-    own = own_frame(frames)
+    own = user_frame(frames)
     if frames:
         yield "- source, the innermost call first:"
     for frame in frames[:_MOST_FRAMES]:

@@ -118,8 +118,8 @@ def test_a_limit() -> None:
 def _check(module: HloModule, step: int) -> int:
     """Whoever calls another has it among its callees, and likewise for data; but for views, which are seen through."""
     columns, count = module.columns, 0
-    heads = ((row, module.head(row)) for row in range(0, len(columns.instructions), step))
-    targets: list[HloTarget] = [HloInstruction(row) for row, head in heads if head and head.opcode not in VIEWS]
+    read = ((row, module.instruction(row)) for row in range(0, len(columns.instructions), step))
+    targets: list[HloTarget] = [HloInstruction(row) for row, found in read if found and found.opcode not in VIEWS]
     targets += [HloComputation(row) for row in range(len(columns.computations))]
     for target in targets:
         for flow in hlo_incoming(_NOTHING, module, target, 10**6):

@@ -93,13 +93,14 @@ def test_a_name_behind_a_comment() -> None:
 def test_names_without_a_sign() -> None:
     module = module_of(SHORT)
     rows = range(len(module.columns.instructions))
-    reading = next(row for row in rows if module.operands(row))
-    operand = module.operands(reading)[0]
-    start = module.data.index(operand, module.span(reading)[0] + len(module.name(reading)))
+    instructions = (instruction for row in rows if (instruction := module.instruction(row)))
+    reading = next(instruction for instruction in instructions if instruction.operand_names())
+    operand = reading.operand_names()[0]
+    start = module.data.index(operand, reading.name_end)
     mention = hlo_mention_at(module, start)
     assert mention
     assert not mention.is_definition
-    assert hlo_definition(module, mention) == [module.place(module.instruction(operand))]
+    assert hlo_definition(module, mention) == [module.place(module.row_of(operand))]
 
 
 @pytest.mark.parametrize("path", assignments(), ids=str)

@@ -16,7 +16,7 @@ from xla_lens.model.hlo.module import HloModule, operand_position
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.excerpt import LOOKED_AT
+from xla_lens.syntax.hlo.words import MAX_WORDS_BYTES
 
 
 def check(path: Path, first: str, last: str, expected: str) -> None:
@@ -95,10 +95,10 @@ NUMBER 1 | PROPERTY file_name_id
 
 def test_a_long_instruction_is_looked_at_in_part() -> None:
     module = module_of(WHILE)
-    text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * LOOKED_AT)
+    text = module.data.replace(b"tuple(%copy.10", b"tuple(" + b"%copy.10, " * MAX_WORDS_BYTES)
     found = hlo_tokens(analysis_of(WHILE), module_of_text(text), 0, len(text), 100_000)
     names = sum(text[token.start : token.end] == b"%copy.10" for token in found)
-    assert LOOKED_AT / 10 - 20 < names < LOOKED_AT / 10 + 20
+    assert MAX_WORDS_BYTES / 10 - 20 < names < MAX_WORDS_BYTES / 10 + 20
     assert text[found[-1].start : found[-1].end] == b"stack_frame_id", "what follows is looked at"
 
 

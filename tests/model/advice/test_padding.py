@@ -15,7 +15,7 @@ from xla_lens.model.advice.padding import Cause, Padding, Unexplained, explain_p
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
 def _parts(padding: Padding) -> list[tuple[str, int | None, int]]:

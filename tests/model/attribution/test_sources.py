@@ -8,8 +8,8 @@ import pytest
 
 from samples import DUMPS, SHARED_DUMPS, SPLIT, analysis_of, module_of, needs_shared_dumps
 from xla_lens.files import NotADump
-from xla_lens.model.attribution.sources import frames_of
-from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library, own_frame
+from xla_lens.model.attribution.frames import frames_of
+from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_library_file, user_frame
 
 _HERE = "/home/user/programs/"
 """Where the programs were when they were compiled."""
@@ -54,7 +54,7 @@ def test_all_calls_are_lines_of_the_functions_that_they_name() -> None:
 @needs_shared_dumps
 def test_the_line_of_a_dot() -> None:
     dump, module = analysis_of(SPLIT).dump, module_of(SPLIT)
-    frame = own_frame(frames_of(dump, module, dump.name_number(b"dot")))
+    frame = user_frame(frames_of(dump, module, dump.name_number(b"dot")))
     assert frame
     assert frame.function == "mlp_apply"
     assert _is_in_program(frame)
@@ -76,7 +76,7 @@ def test_the_line_of_a_dot() -> None:
     ],
 )
 def test_libraries(file: str, expected: bool) -> None:
-    assert is_library(file) == expected
+    assert is_library_file(file) == expected
 
 
 def test_a_parent_is_printed_as_one_more_than_its_id() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
-from xla_lens.model.hlo.stack_frames import StackFrame, is_library, own_frame, stack
+from xla_lens.model.hlo.stack_frames import StackFrame, is_library_file, stack, user_frame
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.text.document import Document
 
@@ -61,10 +61,10 @@ def test_tables_that_make_no_sense_end(rows: str) -> None:
 
 def test_the_line_that_its_author_can_change() -> None:
     frames = [StackFrame(file, 1) for file in ("/v/lib/python3.11/site-packages/jax/a.py", "/home/u/b.py", "<string>")]
-    assert own_frame(frames) == frames[1]
-    assert own_frame(frames[:1]) == frames[0]
-    assert own_frame([]) is None
-    assert [is_library(frame.file) for frame in frames] == [True, False, True]
+    assert user_frame(frames) == frames[1]
+    assert user_frame(frames[:1]) == frames[0]
+    assert user_frame([]) is None
+    assert [is_library_file(frame.file) for frame in frames] == [True, False, True]
 
 
 def _spelled_out(text: str) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps
+from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, on_all_dumps, parsed_instruction
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.memory.printed_peak import (
     CountedBytes,
@@ -19,7 +19,7 @@ from xla_lens.model.memory.printed_peak import (
 )
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.grammar import parse_shape
+from xla_lens.syntax.hlo.shapes import parse_shape
 
 
 def _first_greatest(analysis: Analysis) -> int:
@@ -163,7 +163,7 @@ def test_sizes_are_those_of_the_parsed_shapes(path: Path) -> None:
         shape = parse_shape(text) if text is not None else None
         size = shape.byte_size if shape else None
         assert dump.logical_bytes[value] == (NONE if size is None else size)
-        instruction = dump.instruction(int(dump.values.name[value]))
-        whole = parse_shape(instruction.shape.encode()) if instruction else None
+        instruction = parsed_instruction(dump, int(dump.values.name[value]))
+        whole = parse_shape(instruction.shape) if instruction else None
         if whole:
             assert dump.whole_bytes[value] == whole.byte_size

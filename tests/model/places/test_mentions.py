@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
+from samples import SEED, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps, parsed_instruction
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.places.mentions import mention_at
 from xla_lens.model.tables.dump_files import DumpFile
@@ -55,7 +55,7 @@ def _words(dump: DumpSet, most: int) -> Iterator[tuple[DumpFile, int, int]]:
                 if match:
                     yield from ((file, start + first, start + last) for first, last in match.regs[1:])
     for name in random.Random(0).sample(range(len(dump.names)), min(most, len(dump.names))):
-        instruction = dump.instruction(name)
+        instruction = parsed_instruction(dump, name)
         if dump.used and instruction:
             start = int(dump.used_values.instruction_start[dump.quoting(name)[0]])
             yield dump.used, start, start + len(b"%" + dump.names[name])

@@ -10,7 +10,7 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 from fuzzing.texts import damaged
 from samples import DUMPS, SHARED_DUMPS, needs_shared_dumps, never
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.module import HloColumns, read_module
+from xla_lens.syntax.hlo.module import ModuleColumns, read_module
 from xla_lens.syntax.tree import HLO, Cancelled
 from xla_lens.text.document import Document
 
@@ -55,7 +55,7 @@ def _number(node: Node, field: str, text: bytes) -> int:
     return int(_text(node.child_by_field_name(field), text) or NONE)
 
 
-def _by_the_lines(columns: HloColumns, text: bytes) -> dict[str, list[tuple[object, ...]]]:
+def _by_the_lines(columns: ModuleColumns, text: bytes) -> dict[str, list[tuple[object, ...]]]:
     made, called = columns.instructions, columns.computations
     names = (text[start:end] for start, end in zip(made.name_start, made.name_end, strict=True))
     instructions = zip(made.start.tolist(), made.end.tolist(), names, made.is_root.astype(bool).tolist(), strict=True)

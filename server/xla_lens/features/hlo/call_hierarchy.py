@@ -23,7 +23,6 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.hlo.instruction_scan import operand_places, operands_end, operands_of
 
 VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
 """What only shows what it reads."""
@@ -71,11 +70,8 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
                 selection=module.computation_place(row),
             )
         case HloInstruction(row):
-            computation, head, name = (
-                int(module.columns.instructions.computation[row]),
-                module.head(row),
-                module.name(row),
-            )
+            computation, name = int(module.columns.instructions.computation[row]), module.name(row)
+            instruction = module.instruction(row)
             number = dump.name_number(name)
             sizes = dump.values.size_bytes[dump.values.name == number] if number != NONE else np.zeros(0, np.int64)
             sizes = sizes[sizes != NONE]
@@ -83,7 +79,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
                 HloInstruction(row),
                 *(name, module.computation_name(computation)),
                 is_entry=bool(module.columns.computations.is_entry[computation]),
-                opcode=head.opcode.decode() if head else None,
+                opcode=instruction.opcode.decode() if instruction else None,
                 size_bytes=int(sizes.sum()) if len(sizes) else None,
                 instruction_count=None,
                 place=Place(module.file, *module.span(row)),
@@ -96,7 +92,7 @@ def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> Hl
     if is_computation:
         row = module.computation_rows.get(name, NONE)
         return HloComputation(row) if row != NONE else None
-    row = module.instruction(name)
+    row = module.row_of(name)
     return HloInstruction(row) if row != NONE else None
 
 
@@ -146,8 +142,8 @@ def _callees(module: HloModule, row: int, limit: int) -> Iterator[tuple[HloTarge
 
 
 def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, int]]:
-    head = module.head(row)
-    for operand in operand_places(module.data, head, *module.span(row)) if head else ():
+    instruction = module.instruction(row)
+    for operand in instruction.operands() if instruction else ():
         producer, _ = module.operand(operand.name)
         seen = {row}
         while producer not in seen and (source := _seen_through(module, producer)) != NONE:
@@ -159,10 +155,10 @@ def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, in
 
 def _seen_through(module: HloModule, row: int) -> int:
     """What an instruction gives a part or a view of, NONE if it makes something of its own."""
-    head = module.head(row) if row != NONE else None
-    if head is None or head.opcode not in VIEWS:
+    instruction = module.instruction(row) if row != NONE else None
+    if instruction is None or instruction.opcode not in VIEWS:
         return NONE
-    operands = operands_of(module.data, head, *module.span(row))
+    operands = instruction.operand_names()
     return module.operand(operands[0])[0] if operands else NONE
 
 
@@ -184,6 +180,6 @@ def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
     """The instructions that have another among their operands, with the operands."""
     for use in hlo_uses(module, HloInstruction(row)):
         reader = module.instruction_at(use.start)
-        head = module.head(reader) if reader != NONE else None
-        if head and head.operands_start <= use.start < operands_end(module.data, head, module.span(reader)[1]):
+        instruction = module.instruction(reader) if reader != NONE else None
+        if instruction and instruction.operands_start <= use.start < instruction.operands_end:
             yield reader, use

@@ -11,7 +11,7 @@ def hlo_folds(module: HloModule, limit: int) -> list[tuple[int, int]]:
     of the text; where there is more than `limit`, what has the most lines.
     """
     columns, line_starts = module.columns, module.file.document.line_starts
-    tables = columns.computations, columns.instructions, columns.tables
+    tables = columns.computations, columns.instructions, columns.stack_tables
     start, end = np.concatenate([table.start for table in tables]), np.concatenate([table.end for table in tables])
     first_line = line_starts.searchsorted(start, "right") - 1
     ends_below = np.flatnonzero(np.append(line_starts, len(module.data) + 1)[first_line + 1] <= end)

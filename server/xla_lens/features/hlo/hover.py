@@ -68,7 +68,7 @@ def hlo_hover(analysis: Analysis, module: HloModule, mention: HloMention) -> Hlo
 
 
 def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) -> HloInstructionFacts:
-    dump, name, head = analysis.dump, module.name(target.row), module.head(target.row)
+    dump, name, instruction = analysis.dump, module.name(target.row), module.instruction(target.row)
     metadata = module.metadata(target.row)
     values = values_of(dump, name) if not target.index else []
     meaning = meaning_of(dump, name, target.index)
@@ -76,8 +76,8 @@ def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) 
     table = module.columns.instructions
     return HloInstructionFacts(
         name=(name + target.index).decode("utf-8", "replace"),
-        opcode=head.opcode.decode("utf-8", "replace") if head else None,
-        shape=module.data[head.shape_start : head.shape_end].decode("utf-8", "replace") if head else None,
+        opcode=instruction.opcode.decode("utf-8", "replace") if instruction else None,
+        shape=instruction.shape.decode("utf-8", "replace") if instruction else None,
         computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
         has_dump=bool(dump.files),
         target=None if isinstance(meaning, Instruction) and several else meaning,

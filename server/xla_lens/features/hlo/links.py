@@ -5,10 +5,10 @@ instructions.
 from collections.abc import Iterator
 from itertools import islice
 
-from xla_lens.model.attribution.sources import SourceMention, source_mentions
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.hlo.source_mentions import SourceMention, source_mentions
 from xla_lens.model.hlo.stack_frames import StackFrame, frame_at, is_file
-from xla_lens.syntax.hlo.grammar import unquoted
+from xla_lens.syntax.hlo.lexical import unquoted
 
 
 def hlo_links(module: HloModule, limit: int) -> list[SourceMention]:
@@ -20,7 +20,7 @@ def hlo_links(module: HloModule, limit: int) -> list[SourceMention]:
 def _files(module: HloModule) -> Iterator[SourceMention]:
     table = module.columns.file_names
     for start, end in zip(table.start.tolist(), table.end.tolist(), strict=True):
-        path = unquoted(module.data[start:end].decode("utf-8", "replace"))
+        path = unquoted(module.data[start:end])
         if path and is_file(path):
             yield SourceMention(start + 1, end - 1, StackFrame(path, None))
 

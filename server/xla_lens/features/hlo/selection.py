@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.nesting import enclosing, nested
+from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
 def hlo_selection(module: HloModule, offset: int, limit: int) -> list[tuple[int, int]]:
@@ -22,7 +22,7 @@ def _around(module: HloModule, offset: int) -> Iterator[tuple[int, int]]:
     yield start, end
     spans = enclosing(module.data[start:end], min(offset, end) - start)
     yield from ((start + span_start, start + span_end) for span_start, span_end in spans)
-    computation, tables = module.computation_at(offset), module.columns.tables
+    computation, tables = module.computation_at(offset), module.columns.stack_tables
     if computation != NONE:
         yield module.computation_span(computation)
     for row in ((tables.start <= offset) & (offset <= tables.end)).nonzero()[0].tolist():

@@ -15,7 +15,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.outline import Counted, Symbol, SymbolKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction_scan import instruction_head
+from xla_lens.syntax.hlo.instruction import read_instruction
 
 
 def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
@@ -83,11 +83,11 @@ def _instructions(module: HloModule, computation: int, sizes: Column, limit: int
     table, data = module.columns.instructions, module.data
     columns = (table.start, table.end, table.name_start, table.name_end, sizes)
     for start, end, name_start, name_end, size in zip(*(column[biggest].tolist() for column in columns), strict=True):
-        head = instruction_head(data, start, end)
+        instruction = read_instruction(data, start, end)
         yield Symbol(
             data[name_start:name_end].decode("utf-8", "replace"),
             SymbolKind.INSTRUCTION,
             *(start, end, name_start, name_end),
             size_bytes=size if size != NONE else None,
-            opcode=head.opcode.decode() if head else None,
+            opcode=instruction.opcode.decode() if instruction else None,
         )

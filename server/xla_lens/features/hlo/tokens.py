@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.hlo.mentions import CALLING
 from xla_lens.model.hlo.module import HloModule, operand_position
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.places.tokens import Token, TokenType
 from xla_lens.syntax.columns import NONE
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES
 from xla_lens.syntax.hlo.words import module_words
 
 _LINES: Final = 256
@@ -66,7 +66,7 @@ def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | Non
     """What a name is that stands below some key, None for a word that is no name."""
     bare = name.removeprefix(b"%")
     is_computation = bare in module.computation_rows
-    if is_computation and key in CALLING:
+    if is_computation and key in CALLING_ATTRIBUTES:
         return TokenType.COMPUTATION
     if bare is not name or module.operand(bare)[0] != NONE:
         return TokenType.INSTRUCTION

@@ -9,7 +9,7 @@ from xla_lens.features.hover.names import allocation_name, value_name
 from xla_lens.model.advice.alive import Ending, Reason, last_uses, neighbours
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.sources import frames_of
+from xla_lens.model.attribution.frames import frames_of
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.over_time import live_at_peak
 from xla_lens.model.tables.dump_set import DumpSet
@@ -42,7 +42,7 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
         peak_bytes=space.peak_live_bytes if space else 0,
         neighbours=tuple(value_name(dump, other) for other in _nearest(dump, value, sharing)),
         neighbour_count=len(sharing),
-        opcode=instruction.opcode if instruction else None,
+        opcode=instruction.opcode.decode() if instruction else None,
         op_name=instruction.op_name if instruction else None,
         frames=frames_of(dump, module, int(values.name[value])),
         missing=dump.missing,

@@ -28,8 +28,8 @@ from xla_lens.model.advice.donation import Fit, find_donation
 from xla_lens.model.advice.next_peak import next_peaks
 from xla_lens.model.advice.padding import padding_at, padding_of
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.by_line import LineBytes, lines_at
-from xla_lens.model.attribution.by_source import Node, sources_at
+from xla_lens.model.attribution.bytes_by_line import LineBytes, bytes_by_line
+from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import Biography, Intervals, arenas, biography
@@ -40,7 +40,7 @@ from xla_lens.syntax.columns import NONE, Column
 
 def line_report(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
     """Which lines the bytes of a memory space at a step come from."""
-    found = lines_at(dump, module, step, space.color)
+    found = bytes_by_line(dump, module, step, space.color)
     lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),
@@ -65,11 +65,11 @@ def _line(dump: DumpSet, line: LineBytes) -> SourceLine:
 
 def source_report(dump: DumpSet, space: MemorySpace, step: int) -> SourceReport:
     """Where the bytes of a memory space at a step come from."""
-    sources = sources_at(dump, step, space.color)
+    sources = bytes_by_op(dump, step, space.color)
     return SourceReport(*(_node(dump, node) for node in (sources.by_op_name, sources.by_opcode, sources.by_kind)))
 
 
-def _node(dump: DumpSet, node: Node) -> SourceNode:
+def _node(dump: DumpSet, node: BytesNode) -> SourceNode:
     return SourceNode(
         name=node.name,
         size_bytes=node.size_bytes,

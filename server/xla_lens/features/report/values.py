@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from xla_lens.features.report.facts import LiveSet, LiveValue, ValueName
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
@@ -45,8 +44,9 @@ def live_set(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> L
 
 def live_value_rows(dump: DumpSet, values: Column) -> Iterator[LiveValue]:
     """Some values with what they take."""
-    table, quotes = dump.values, Quotes(dump)
+    table = dump.values
     for row in values.tolist():
+        instruction = dump.instruction(int(table.name[row]))
         yield LiveValue(
             *name_cells(dump, row),
             allocation=int(dump.allocations.index[table.allocation[row]]),
@@ -55,7 +55,7 @@ def live_value_rows(dump: DumpSet, values: Column) -> Iterator[LiveValue]:
             shape=shape_text(dump, row),
             start_step=int(table.start_step[row]),
             end_step=int(table.end_step[row]),
-            op_name=quotes.op_name(int(table.name[row])),
+            op_name=instruction.op_name if instruction else None,
         )
 
 

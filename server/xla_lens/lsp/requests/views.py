@@ -276,7 +276,7 @@ def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Targe
     if not isinstance(target, Value):
         return None
     places = [find(dump, target.row) for find in (used_value_place, slice_place, live_range_place)]
-    row = module.instruction(dump.names[dump.values.name[target.row]]) if module else NONE
+    row = module.row_of(dump.names[dump.values.name[target.row]]) if module else NONE
     if module and row != NONE:
         places.append(definition_place(module, HloInstruction(row)))
     return next((place for place in places if place and Path(place.file.label) == path), None)

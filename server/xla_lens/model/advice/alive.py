@@ -143,5 +143,5 @@ def _heir(dump: DumpSet, value: int) -> int:
 def _is_call(dump: DumpSet, name: int) -> bool:
     """Instructions that define no value are not quoted, so that only their names tell."""
     instruction = dump.instruction(name)
-    opcode = instruction.opcode if instruction else dump.label(name, NONE).split(".")[0]
+    opcode = instruction.opcode.decode() if instruction else dump.label(name, NONE).split(".")[0]
     return opcode in CALLING

@@ -12,15 +12,13 @@ careful: XLA also honours a donation that it has to add copies for, and those ar
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.syntax.columns import NONE, Column, Kind
-from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +186,11 @@ class _Buffers:
 
     def opcode(self, name: int) -> bytes | None:
         """What the instruction of a name does, None if the set does not quote it. A fusion that is a loop is one."""
-        head = self._quotes.head(name)
-        if head is None:
+        instruction = self.dump.instruction(name)
+        if instruction is None:
             return None
-        is_loop = head.opcode == b"fusion" and self._quotes.says(name, _LOOP_FUSION)
-        return _LOOP_FUSION if is_loop else head.opcode
-
-    @cached_property
-    def _quotes(self) -> Quotes:
-        return Quotes(self.dump)
+        is_loop = instruction.opcode == b"fusion" and instruction.has_text(_LOOP_FUSION)
+        return _LOOP_FUSION if is_loop else instruction.opcode
 
     def last_read(self, value: int) -> int | None:
         """The last step at which a value is read or shown by an alias, NONE if nothing reads it; None if that cannot

@@ -17,7 +17,7 @@ import numpy as np
 
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.grammar import ArrayShape, Shape, TupleShape, parse_shape
+from xla_lens.syntax.hlo.shapes import ArrayShape, Shape, TupleShape, parse_shape
 
 
 class Cause(StrEnum):

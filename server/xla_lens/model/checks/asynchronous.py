@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
@@ -42,9 +41,9 @@ def _starts_computation(dump: DumpSet, name: int) -> bool:
 _ASYNCHRONOUS: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")
 
 
-def is_read_asynchronously(dump: DumpSet, doubts: Doubts, value: int) -> bool:
+def is_read_asynchronously(dump: DumpSet, value: int) -> bool:
     """Whether an asynchronous operation reads a value, by its opcode or, where it is not quoted, by its name."""
     row = dump.values.used_value[value]
     users = set(dump.uses.name[dump.uses_of(int(row))].tolist()) if row != NONE else set()
-    heads = ((doubts.quotes.head(user), dump.label(user, NONE)) for user in users)
-    return any(_ASYNCHRONOUS.match(head.opcode.decode() if head else name) for head, name in heads)
+    readers = ((dump.instruction(user), dump.label(user, NONE)) for user in users)
+    return any(_ASYNCHRONOUS.match(reader.opcode.decode() if reader else name) for reader, name in readers)

@@ -6,7 +6,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
@@ -19,11 +18,9 @@ class Doubts:
     """Grows as the checks go on: rows of `values`, `allocations` and `used_values` and numbers of names that are in a
     finding. `broken` are the files that are cut off or have lines that are none; in those nothing is missed.
 
-    `is_timing_sound` tells that nothing was found that changes which values are live when. `quotes` remembers what was
-    read of instructions.
+    `is_timing_sound` tells that nothing was found that changes which values are live when.
     """
 
-    quotes: Quotes
     values: Marks
     allocations: Marks
     used_values: Marks
@@ -44,7 +41,6 @@ class Doubts:
 def no_doubts(dump: DumpSet) -> Doubts:
     """Before all checks."""
     return Doubts(
-        quotes=Quotes(dump),
         values=np.zeros(len(dump.values), bool),
         allocations=np.zeros(len(dump.allocations), bool),
         used_values=np.zeros(len(dump.used_values), bool),

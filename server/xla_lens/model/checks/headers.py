@@ -14,8 +14,7 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.hlo.grammar import byte_sizes
-from xla_lens.syntax.hlo.instruction_scan import tuple_elements
+from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
 
 
 def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -72,7 +71,8 @@ def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
     if not len(values) or np.any(doubts.values[values]):
         return True
     here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
-    return any(doubts.quotes.is_entry_parameter(name, number) is not False for name in dump.values.name[here].tolist())
+    makers = map(dump.instruction, dump.values.name[here].tolist())
+    return any(maker is None or maker.parameter_number == number for maker in makers)
 
 
 def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _has_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     index = int(dump.allocations.parameter_index[allocation])
     if index <= EMPTY_INDEX:
         return False
-    start, end = tuple_elements(shape).get(dump.indices[index], (0, 0))
+    start, end = subshape_spans(shape).get(dump.indices[index], (0, 0))
     return holds_shape(dump, allocation, shape[start:end])
 
 

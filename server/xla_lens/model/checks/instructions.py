@@ -6,14 +6,14 @@ import numpy as np
 
 from xla_lens.model.checks.doubts import Doubts, in_doubt
 from xla_lens.model.checks.findings import Code, Finding, Related, error
-from xla_lens.model.hlo.quotes import quote_spans
+from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.grammar import ArrayShape, parse_shape
-from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_names, tuple_elements
+from xla_lens.syntax.hlo.instruction import read_instruction
+from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
 
 # ---------------------------------------------------------------- operands
 
@@ -24,7 +24,7 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if file is None or not len(uses):
         return
     value = taken(dump.value_of_used_value, uses.value)
-    operands, first, count = doubts.quotes.operands(np.unique(uses.name))
+    operands, first, count = quoted_operands(dump, np.unique(uses.name))
     is_quoted = first[uses.name] != NONE
     has_operand = is_quoted & (uses.operand >= 0) & (uses.operand < count[uses.name])
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
@@ -41,7 +41,7 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         yield error(
             Code.OPERAND_MISMATCH,
             text or row_place(file, uses, row),
-            *([Related(row_place(file, uses, row), "use")] if text else _quoted(doubts, int(uses.name[row]))),
+            *([Related(row_place(file, uses, row), "use")] if text else _quoted(dump, int(uses.name[row]))),
             what="unknown" if text else "other" if operand[row] != NONE else "none",
             value=dump.value_label(int(value[row])),
             user=dump.label(int(uses.name[row]), NONE),
@@ -79,20 +79,18 @@ def _operand(dump: DumpSet, use: int) -> str:
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
-def _quoted(doubts: Doubts, name: int) -> list[Related]:
-    quote = doubts.quotes.place(name)
-    return [Related(quote, "instruction")] if quote else []
+def _quoted(dump: DumpSet, name: int) -> list[Related]:
+    instruction = dump.instruction(name)
+    if dump.used is None or instruction is None:
+        return []
+    return [Related(Place(dump.used, instruction.start, instruction.end), "instruction")]
 
 
 def _unknown_operand(dump: DumpSet, file: DumpFile, name: int, operand: int) -> Place | None:
     """Where an instruction's text has an operand that is nowhere else, None if it has not that many."""
-    quoting = dump.quoting(name)
     instruction = dump.instruction(name)
-    if not quoting or instruction is None or not 0 <= operand < len(instruction.operands):
-        return None
-    start = int(dump.used_values.instruction_start[quoting[0]])
-    found = instruction.operands[operand]
-    return Place(file, start + found.start, start + found.end)
+    found = instruction.operand(operand) if instruction else None
+    return Place(file, found.start, found.end) if found else None
 
 
 # ---------------------------------------------------------------- shapes
@@ -104,7 +102,7 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     if dump.assignment is None or dump.used is None:
         return
     data, text = dump.assignment.document.data, dump.used.document.data
-    start, end = quote_spans(dump)
+    start, end = dump.quote_spans
     known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~doubts.values)
     known = known[~in_doubt(doubts.names, values.name[known])]
     rows = values.slice[known]
@@ -116,17 +114,18 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         if index > EMPTY_INDEX:
             if name != values.name[value]:
                 name = int(values.name[value])
-                whole = doubts.quotes.shape(name) or b""
-                parts = tuple_elements(whole)
+                instruction = dump.instruction(name)
+                whole = instruction.shape if instruction else b""
+                parts = subshape_spans(whole)
             found = whole[slice(*parts.get(dump.indices[index], (0, 0)))]
         else:
             place = text.find(b" = ", first, last) + 3
             if text.startswith(shape + b" ", place) or text.startswith(shape + b"\n", place):
                 continue
-            head = instruction_head(text, first, last)
-            if head is None:
+            instruction = read_instruction(text, first, last)
+            if instruction is None:
                 continue
-            found = text[head.shape_start : head.shape_end]
+            found = instruction.shape
         if shape != found:
             yield _shape_finding(dump, doubts, value, Place(dump.used, first, last), (shape, found))
 
@@ -136,7 +135,7 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     used, file = dump.used_values, dump.used
     if file is None:
         return
-    data, first = file.document.data, doubts.quotes.rows
+    data, first = file.document.data, dump.first_quote
     rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~doubts.used_values)
     rows = rows[first[used.name[rows]] != rows]
     rows = rows[np.argsort(used.name[rows], kind="stable")]
@@ -152,12 +151,13 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         others = dump.quoting(number)
         is_first_odd = len(others) > 2 and all(dump.instruction_text(one) == data[start:end] for one in others[1:])
         # One that reads what is nowhere is wrong.
-        is_first_odd |= any(dump.name_number(operand) == NONE for operand in operand_names(text))
+        quote = read_instruction(text)
+        is_first_odd |= any(dump.name_number(operand) == NONE for operand in (quote.operand_names() if quote else ()))
         odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
         spans = [(int(used.instruction_start[one]), int(used.instruction_end[one])) for one in (odd, right)]
         places = [Place(file, *span) for span in spans]
-        heads = [instruction_head(data, place.start, place.end) for place in places]
-        shapes = [data[head.shape_start : head.shape_end] if head else b"" for head in heads]
+        instructions = [read_instruction(data, place.start, place.end) for place in places]
+        shapes = [instruction.shape if instruction else b"" for instruction in instructions]
         yield error(
             Code.SHAPE_MISMATCH if shapes[0] != shapes[1] else Code.OPERAND_MISMATCH,
             places[0],
@@ -177,8 +177,8 @@ def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, quoted: Place, sha
     row = int(dump.values.slice[value])
     shape, found = shapes
     slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
-    head = instruction_head(quoted.file.document.data, quoted.start, quoted.end)
-    quote = Place(quoted.file, head.shape_start, head.shape_end) if head else quoted
+    instruction = read_instruction(quoted.file.document.data, quoted.start, quoted.end)
+    quote = Place(quoted.file, instruction.shape_start, instruction.shape_end) if instruction else quoted
     # The size was not changed with the shape: which of them does it fit? Tiles are rounded up.
     sizes = [_byte_size(text) for text in (shape, found)]
     is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found

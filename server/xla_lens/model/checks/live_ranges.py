@@ -167,7 +167,7 @@ def starts_and_ends(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     known = (values.live_range != NONE) & ~doubts.values & ~in_doubt(doubts.names, values.name)
     known &= step[values.name] != NONE
     early_ends = _early_ends(dump, doubts, known, step)
-    wrong_starts = _wrong_starts(dump, doubts, known, step)
+    wrong_starts = _wrong_starts(dump, known, step)
     swapped = _swapped(dump, doubts, known, step, wrong_starts)
     doubts.is_timing_sound &= not wrong_starts and not early_ends
     if swapped:
@@ -233,25 +233,25 @@ def _entry_parameters(dump: DumpSet, doubts: Doubts, file: DumpFile) -> Iterator
         )
 
 
-def _wrong_starts(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> list[int]:
+def _wrong_starts(dump: DumpSet, known: Marks, step: Column) -> list[int]:
     moved = np.flatnonzero(known & (dump.values.start_step != step[dump.values.name]))
-    return [value for value in moved.tolist() if _is_wrong_start(dump, doubts, value, step)]
+    return [value for value in moved.tolist() if _is_wrong_start(dump, value, step)]
 
 
-def _is_wrong_start(dump: DumpSet, doubts: Doubts, value: int, step: Column) -> bool:
+def _is_wrong_start(dump: DumpSet, value: int, step: Column) -> bool:
     """Whether a value starts where it may not: a parameter starts with its computation, what is computed
     asynchronously at the start of that, all others where their instruction runs.
     """
     start, scheduled = int(dump.values.start_step[value]), int(step[dump.values.name[value]])
     if start == scheduled:
         return False
-    is_parameter = doubts.quotes.is_parameter(int(dump.values.name[value]))
-    if start < scheduled and is_parameter is not False:
+    instruction = dump.instruction(int(dump.values.name[value]))
+    is_parameter = instruction is not None and instruction.opcode == b"parameter"
+    if start < scheduled and (instruction is None or is_parameter):
         return False
     if start > scheduled and is_parameter:
         return True
-    head = doubts.quotes.head(int(dump.values.name[value]))
-    is_start = head is not None and head.opcode.endswith(b"-start")
+    is_start = instruction is not None and instruction.opcode.endswith(b"-start")
     return is_start or start > scheduled + 1 or not is_asynchronous(dump, scheduled, start)
 
 
@@ -275,7 +275,7 @@ def _early_ends(dump: DumpSet, doubts: Doubts, known: Marks, step: Column) -> li
         end = int(values.end_step[early])
         # It does not follow itself.
         follows = any(number[allocation, offset, step] > (step == start) for step in (end, end + 1, NONE))
-        if not follows and not is_passed_on(dump, early) and not is_read_asynchronously(dump, doubts, early):
+        if not follows and not is_passed_on(dump, early) and not is_read_asynchronously(dump, early):
             found.append((early, int(last_use[early])))
     return found
 
@@ -293,7 +293,7 @@ def _swapped(dump: DumpSet, doubts: Doubts, known: Marks, step: Column, wrong_st
             continue
         corrected = step.copy()
         corrected[[first, other]] = step[[other, first]]
-        left = np.array(_wrong_starts(dump, doubts, known, corrected), np.int64)
+        left = np.array(_wrong_starts(dump, known, corrected), np.int64)
         # What is computed asynchronously starts one step later; which step that is was swapped.
         left = left[dump.values.start_step[left] != corrected[dump.values.name[left]] + 1]
         if len(left) or _early_ends(dump, doubts, known, corrected):

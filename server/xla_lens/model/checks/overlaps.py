@@ -49,7 +49,7 @@ def _may_call(dump: DumpSet, name: int) -> bool:
 
 def _opcode(dump: DumpSet, name: int) -> str | None:
     instruction = dump.instruction(name)
-    return instruction.opcode if instruction else None
+    return instruction.opcode.decode() if instruction else None
 
 
 def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:

@@ -17,7 +17,6 @@ from xla_lens.model.places.places import Place, row_places
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import first_rows, taken
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction_scan import instruction_head
 from xla_lens.syntax.numbers import integer
 
 
@@ -99,6 +98,22 @@ def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
             yield value, place
 
 
+def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Column]:
+    """Return the operands of some quoted instructions one after another, as numbers of names, NONE for a name that the
+    set does not have; and for each name of the set the row of its first operand, NONE if it is not quoted, and the
+    number of its operands.
+    """
+    operands: list[int] = []
+    first, count = np.full(len(dump.names), NONE), np.zeros(len(dump.names), np.int64)
+    for name in names.tolist():
+        instruction = dump.instruction(name)
+        if instruction:
+            read = instruction.operand_names()
+            first[name], count[name] = len(operands), len(read)
+            operands.extend(map(dump.name_number, read))
+    return np.array(operands, np.int64), first, count
+
+
 def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:
     """For each name of the set whether it is one of some."""
     is_wanted = np.zeros(len(dump.names), np.bool_)
@@ -115,7 +130,5 @@ def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
 
 
 def _is_tuple(dump: DumpSet, name: int) -> bool:
-    quoting = dump.quoting(name)
-    text = dump.instruction_text(quoting[0]) if quoting else None
-    head = instruction_head(text) if text else None
-    return head is not None and head.opcode == b"tuple"
+    instruction = dump.instruction(name)
+    return instruction is not None and instruction.opcode == b"tuple"

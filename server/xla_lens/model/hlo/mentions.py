@@ -12,7 +12,7 @@ from xla_lens.model.places.mentions import Instruction, Value
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.grammar import NAME, NAME_CHARACTER
+from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAME, NAME_CHARACTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,9 @@ class HloMention:
     is_definition: bool
 
 
-_LONGEST_NAME: Final = 1024
 _WORD: Final = re.compile(rb"%?" + NAME)
 _IN_NAME: Final = re.compile(NAME_CHARACTER)
 _CALLED: Final = re.compile(rb"([a-z_]+)=\{?(?:[^{}=\"]*,)?\s*\Z")
-CALLING: Final = frozenset(
-    (
-        *(b"calls", b"to_apply", b"body", b"condition", b"branch_computations", b"called_computations"),
-        *(b"true_computation", b"false_computation", b"select", b"scatter"),
-    )
-)
-"""The attributes of instructions that name computations."""
 
 
 def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
@@ -74,14 +66,14 @@ def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
 def _word(data: bytes, offset: int) -> tuple[int, int] | None:
     """The name around a byte, with the ``%`` before it."""
     start = offset
-    while start > 0 and offset - start < _LONGEST_NAME and _IN_NAME.match(data, start - 1):
+    while start > 0 and offset - start < MAX_NAME_LENGTH and _IN_NAME.match(data, start - 1):
         start -= 1
     if (comment := data.rfind(b"*/", start, offset)) >= 0:
         # An operand without a sign stands right behind.
         start = comment + len(b"*/")
     if data[start - 1 : start] == b"%":
         start -= 1
-    match = _WORD.match(data, start, start + 2 * _LONGEST_NAME)
+    match = _WORD.match(data, start, start + 2 * MAX_NAME_LENGTH)
     return match.span() if match else None
 
 
@@ -99,8 +91,8 @@ def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | No
         return None
     computation = module.computation_rows.get(name, NONE)
     if computation != NONE:
-        key = _CALLED.search(data, max(own.end, start - _LONGEST_NAME), start)
-        if key and key[1] in CALLING:
+        key = _CALLED.search(data, max(own.end, start - MAX_NAME_LENGTH), start)
+        if key and key[1] in CALLING_ATTRIBUTES:
             return HloMention(HloComputation(computation), start, end, is_definition=False)
     instruction, index = module.operand(name)
     if instruction != NONE:

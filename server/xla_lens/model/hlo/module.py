@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Final
 
 from xla_lens.model.hlo.references import HloReferences, read_references
-from xla_lens.model.hlo.stack_frames import LONGEST_NUMBER, StackFrame, stack, told_frame
+from xla_lens.model.hlo.stack_frames import MAX_DIGITS, StackFrame, metadata_frames, stack
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE, Table
-from xla_lens.syntax.hlo.instruction_scan import InstructionHead, instruction_head, metadata_of, operands_of
-from xla_lens.syntax.hlo.module import HEADER, HloColumns
+from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.module import HEADER, ModuleColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class HloModule:
     """A module; `file` is its file. Instructions and computations are rows of the tables of `columns`."""
 
     file: DumpFile
-    columns: HloColumns
+    columns: ModuleColumns
 
     @property
     def data(self) -> bytes:
@@ -57,19 +57,19 @@ class HloModule:
         # Of two of one name the first counts.
         return {self.data[starts[row] : ends[row]]: row for row in reversed(range(len(starts)))}
 
-    def instruction(self, name: bytes) -> int:
-        """The instruction of a name, NONE if there is none."""
+    def row_of(self, name: bytes) -> int:
+        """The row of the instruction of a name, NONE if there is none."""
         return self.instruction_rows.get(name, NONE)
 
     def operand(self, name: bytes) -> tuple[int, bytes]:
         """The instruction that an operand names, NONE if there is none, and the index of its element in braces, empty
         for the whole.
         """
-        row = self.instruction(name)
+        row = self.row_of(name)
         if row != NONE:
             return row, b""
         name, index = operand_position(name)
-        return self.instruction(name), index
+        return self.row_of(name), index
 
     def name(self, row: int) -> bytes:
         """The name of an instruction."""
@@ -128,28 +128,23 @@ class HloModule:
         match = HEADER.search(self.data, 0, _HEAD)
         return match.span() if match else (0, 0)
 
-    def head(self, row: int) -> InstructionHead | None:
-        """The shape and the opcode of an instruction, None where they cannot be read."""
-        return instruction_head(self.data, *self.span(row))
-
-    def operands(self, row: int) -> tuple[bytes, ...]:
-        """The operands of an instruction as they are written, without ``%``."""
-        head = self.head(row)
-        return operands_of(self.data, head, *self.span(row)) if head else ()
+    def instruction(self, row: int) -> Instruction | None:
+        """An instruction, None where its text cannot be read."""
+        return read_instruction(self.data, *self.span(row))
 
     def metadata(self, row: int) -> Mapping[str, str]:
-        """The fields of an instruction's metadata."""
-        head = self.head(row)
-        return dict(metadata_of(self.data, head, *self.span(row))) if head else {}
+        """The metadata fields of an instruction, empty without any."""
+        instruction = self.instruction(row)
+        return instruction.metadata() if instruction else {}
 
     def frames(self, metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
         """The calls that made an instruction with some metadata, the innermost first; releases before jaxlib 0.8.2 tell
         one.
         """
         frame_id = metadata.get("stack_frame_id", "")
-        if frame_id.isdecimal() and len(frame_id) < LONGEST_NUMBER:
+        if frame_id.isdecimal() and len(frame_id) < MAX_DIGITS:
             return self.stack(int(frame_id))
-        return told_frame(metadata)
+        return metadata_frames(metadata)
 
     def stack(self, frame_id: int) -> tuple[StackFrame, ...]:
         """The calls that a frame stands for, the innermost first."""

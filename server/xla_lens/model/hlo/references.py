@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.grammar import REFERENCE
-from xla_lens.syntax.hlo.module import HloColumns
+from xla_lens.syntax.hlo.lexical import BARE_NAME, REFERENCE
+from xla_lens.syntax.hlo.module import ModuleColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def _rows(column: Column, order: Column, row: int) -> Column:
     return order[first:last]
 
 
-_BARE: Final = re.compile(rb"(?<![^\s{(,=%/])([A-Za-z_][^\s{}()\[\]\",=%]*+)(?=[\s,)}]|\Z)")
+_BARE: Final = re.compile(rb"(?<![^\s{(,=%/])(" + BARE_NAME + rb")(?=[\s,)}]|\Z)")
 _ELEMENT: Final = re.compile(rb"(.+)#[0-9]+")
 _MOST: Final = 1 << 31
 _CHUNK: Final = 1 << 18
@@ -66,7 +66,7 @@ _CHUNK: Final = 1 << 18
 
 
 def read_references(
-    data: bytes, columns: HloColumns, instructions: Mapping[bytes, int], computations: Mapping[bytes, int]
+    data: bytes, columns: ModuleColumns, instructions: Mapping[bytes, int], computations: Mapping[bytes, int]
 ) -> HloReferences:
     """The references of a module whose instructions and computations have some names."""
     name_start = columns.instructions.name_start

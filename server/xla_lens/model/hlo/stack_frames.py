@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from xla_lens.syntax.columns import NONE, Table
-from xla_lens.syntax.hlo.grammar import unquoted
-from xla_lens.syntax.hlo.module import HloColumns, Strings
+from xla_lens.syntax.hlo.lexical import unquoted
+from xla_lens.syntax.hlo.module import ModuleColumns, Strings
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class StackFrame:
     function: str | None = None
 
 
-def stack(columns: HloColumns, data: bytes, frame_id: int) -> tuple[StackFrame, ...]:
+def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> tuple[StackFrame, ...]:
     """The calls that a frame stands for, the innermost first, as the tables of a module tell them; nothing for a frame
     that they do not have. What refers to itself ends there.
     """
@@ -39,7 +39,7 @@ def stack(columns: HloColumns, data: bytes, frame_id: int) -> tuple[StackFrame, 
     return tuple(found)
 
 
-def frame_at(columns: HloColumns, data: bytes, location_id: int) -> StackFrame | None:
+def frame_at(columns: ModuleColumns, data: bytes, location_id: int) -> StackFrame | None:
     """The call at a place that the tables of a module tell by its id, None if they do not."""
     locations = columns.file_locations
     row = _row(locations, location_id)
@@ -57,24 +57,24 @@ def frame_at(columns: HloColumns, data: bytes, location_id: int) -> StackFrame |
     )
 
 
-LONGEST_NUMBER: Final = 10
+MAX_DIGITS: Final = 10
 """Digits of a line or an id that are too many."""
 
 
-def told_frame(metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
+def metadata_frames(metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
     """The only call that the metadata of an instruction tells, as releases before jaxlib 0.8.2 do; none if they tell
     none.
     """
     line, file = metadata.get("source_line", ""), metadata.get("source_file")
-    is_number = line.isdecimal() and len(line) < LONGEST_NUMBER
+    is_number = line.isdecimal() and len(line) < MAX_DIGITS
     return (StackFrame(file, int(line) if is_number else None),) if file else ()
 
 
-def own_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
+def user_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
     """The innermost call outside of libraries: a line that its author can change. If all are of libraries it is the
     innermost; None if there is none.
     """
-    return next((frame for frame in frames if not is_library(frame.file)), frames[0] if frames else None)
+    return next((frame for frame in frames if not is_library_file(frame.file)), frames[0] if frames else None)
 
 
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
@@ -85,7 +85,7 @@ def is_file(file: str) -> bool:
     return not file.startswith("<")
 
 
-def is_library(file: str) -> bool:
+def is_library_file(file: str) -> bool:
     """Whether a source file is no part of the user's program: an installed package, or none at all (``<string>``)."""
     path = file.replace("\\", "/")
     return not is_file(file) or any(folder in path for folder in _LIBRARIES)
@@ -103,4 +103,4 @@ def _row(table: Table, wanted: int) -> int:
 
 def _string(table: Strings, data: bytes, number: int) -> str | None:
     row = _row(table, number)
-    return unquoted(data[table.start[row] : table.end[row]].decode("utf-8", "replace")) if row != NONE else None
+    return unquoted(data[table.start[row] : table.end[row]]) if row != NONE else None

@@ -13,7 +13,7 @@ from xla_lens.model.places.places import live_range_steps, report_table_allocati
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Table
-from xla_lens.syntax.hlo.grammar import name_at
+from xla_lens.syntax.hlo.lexical import reference_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _in_instruction_text(dump: DumpSet, offset: int) -> Mention | None:
     if row < 0 or not table.instruction_start[row] <= offset <= table.instruction_end[row]:
         return None
     text = dump.instruction_text(row)
-    operand = name_at(text, offset - int(table.instruction_start[row])) if text else None
+    operand = reference_at(text, offset - int(table.instruction_start[row])) if text else None
     name = dump.name_number(operand.name) if operand else NONE
     target = meaning(dump, name)
     if operand is None or target is None:

@@ -29,7 +29,7 @@ from xla_lens.model.places.places import (
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE, Column
-from xla_lens.syntax.hlo.instruction_scan import instruction_head, operand_at
+from xla_lens.syntax.hlo.instruction import read_instruction
 from xla_lens.syntax.numbers import integer
 
 
@@ -152,14 +152,17 @@ def _operand(dump: DumpSet, used: DumpFile, operand: int, copies: Column, *, is_
     """
     data, starts = used.document.data, dump.used_values.instruction_start[copies].tolist()
     first, end = starts[0], int(dump.used_values.instruction_end[copies[0]])
-    head = instruction_head(data, first, end)
-    found = operand_at(data, head, operand, first, end) if head and (is_read or head.opcode == b"tuple") else None
+    instruction = read_instruction(data, first, end)
+    if instruction is None or not (is_read or instruction.opcode == b"tuple"):
+        return []
+    found = instruction.operand(operand)
     if found is None:
         return []
+    found_start, found_end = found.start - first, found.end - first
     # A file may be broken in the middle of a copy.
-    name_start = found.start + len(b"%")
+    name_start = found_start + len(b"%")
     return [
-        Place(used, start + found.start, start + found.end)
+        Place(used, start + found_start, start + found_end)
         for start in starts
         if data.startswith(found.name, start + name_start)
     ]

@@ -31,9 +31,8 @@ from xla_lens.syntax.columns import (
     Uses,
 )
 from xla_lens.syntax.file_names import FileKind
-from xla_lens.syntax.hlo.grammar import Instruction, byte_sizes, parse_instruction
-
-_KEPT_INSTRUCTIONS = 1024
+from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
+from xla_lens.syntax.hlo.shapes import byte_sizes
 
 EMPTY_INDEX = 0
 """The number of the index `{}`, in a file and in a set."""
@@ -204,8 +203,8 @@ class DumpSet:
         is_whole = (top != NONE) & (values.name[top] == values.name) & (values.index[top] <= EMPTY_INDEX)
         sizes = np.where(is_whole, taken(self.logical_bytes, top), NONE)
         names, which = np.unique(values.name[sizes == NONE], return_inverse=True)
-        texts = (self._quoted(name) or b"" for name in names.tolist())
-        sizes[sizes == NONE] = byte_sizes(text.partition(b" = ")[2] for text in texts)[which]
+        found = map(self.instruction, names.tolist())
+        sizes[sizes == NONE] = byte_sizes(instruction.shape if instruction else b"" for instruction in found)[which]
         return sizes
 
     # ------------------------------------------------------------ names
@@ -288,26 +287,25 @@ class DumpSet:
         first, last = names.searchsorted((name, name + 1))
         return list(map(int, rows[first:last]))
 
-    def instruction(self, name: int) -> Instruction | None:
-        """The instruction of a name, None if the set does not quote it."""
-        parsed = self._instructions
-        if name not in parsed:
-            if len(parsed) >= _KEPT_INSTRUCTIONS:
-                parsed.clear()
-            text = self._quoted(name)
-            parsed[name] = parse_instruction(text) if text else None
-        return parsed[name]
+    @cached_property
+    def first_quote(self) -> Column:
+        """For each name the first row of `used_values` that quotes its instruction, NONE if none does."""
+        rows, names = self.quoting_rows
+        return first_rows(np.arange(len(self.names)), names, rows)
 
-    def _quoted(self, name: int) -> bytes | None:
-        quoting = self.quoting(name)
-        return self.instruction_text(quoting[0]) if quoting else None
+    def instruction(self, name: int) -> Instruction | None:
+        """The instruction of a name, at its bytes in the file `used`; None if the set does not quote it."""
+        row = int(self.first_quote[name]) if name != NONE else NONE
+        if self.used is None or row == NONE:
+            return None
+        start, end = self.used_values.instruction_start[row], self.used_values.instruction_end[row]
+        return read_instruction(self.used.document.data, int(start), int(end))
 
     @cached_property
-    def _instructions(self) -> dict[int, Instruction | None]:
-        """The last instructions that were asked for: the longest take 10 ms to parse, and all values of a tuple ask for
-        the same one.
-        """
-        return {}
+    def quote_spans(self) -> tuple[Column, Column]:
+        """For each value the start and the end of its own quote of its instruction, NONE if it has none."""
+        rows = self.values.used_value
+        return taken(self.used_values.instruction_start, rows), taken(self.used_values.instruction_end, rows)
 
     def instruction_text(self, used_value: int) -> bytes | None:
         """The text of the instruction that a row of `used_values` quotes, None if it quotes none."""

@@ -1,7 +1,8 @@
-"""The text of a whole HLO module as columns: its computations, its instructions, and the tables of its stack frames.
+"""The text of an HLO module as columns: its computations, its instructions, and the tables of its stack frames.
 
-Lines are told apart by how they begin, without a tree, which for the biggest modules would take many times as long and
-as much memory. What stands within a line is read where it is looked at, by `instruction_scan` or by the grammar.
+The reader tells lines apart by how they begin, without a syntax tree: for the biggest modules a tree takes many times
+as long and as much memory. What stands within a line is read on request, see `instruction.py`. Tests hold the columns
+equal to the grammar.
 """
 
 import re
@@ -12,16 +13,15 @@ from typing import Final
 import numpy as np
 
 from xla_lens.syntax.columns import NONE, Column, Rows, Table
-from xla_lens.syntax.hlo.grammar import NAME
+from xla_lens.syntax.hlo.lexical import DEFINITION, NAME, STRING_IN_LINE
 from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computations(Table):
-    """The computations of a module, from their heads to their closing brackets. Their instructions are
-    `instruction_count` rows of `HloInstructions` from `first_instruction` on; `is_entry` is 1 for the entry. The name
-    is that without `%`.
+    """The computations of a module, from their heads to their closing brackets. `is_entry` is 1 for the entry. The
+    instructions are `instruction_count` rows of `Instructions` from `first_instruction` on. The name excludes `%`.
     """
 
     name_start: Column
@@ -32,9 +32,9 @@ class Computations(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HloInstructions(Table):
-    """The instructions of a module, from `ROOT` or their names on. `computation` is the row in `Computations`. The name
-    is that without `%`; `is_root` is 1 for what a computation gives.
+class Instructions(Table):
+    """The instructions of a module, from `ROOT` or the name on. `computation` is a row of `Computations`, `is_root` is
+    1 for its root. The name excludes `%`.
     """
 
     name_start: Column
@@ -44,22 +44,22 @@ class HloInstructions(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HloTables(Table):
-    """The tables of the stack frames, from the words above them, which end at `header_end`, to their last rows."""
+class StackTables(Table):
+    """The four tables of stack frames, from their header lines, which end at `header_end`, to their last rows."""
 
     header_end: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings(Table):
-    """A table of strings, with the quotation marks, by their ids."""
+    """A table of strings by id. The rows span the strings with their quotation marks."""
 
     id: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileLocations(Table):
-    """The places in source files, by their ids; NONE stands for what is not told."""
+    """The locations in source files by id; NONE where a field is missing."""
 
     id: Column
     file_name_id: Column
@@ -70,8 +70,8 @@ class FileLocations(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackFrames(Table):
-    """The frames of the stacks, by their ids. `parent_frame_id` is what is printed: one more than the id, and 1 for the
-    outermost, since XLA counts frames from 0 there.
+    """The stack frames by id. `parent_frame_id` is the printed number: one more than the id, and 1 for the outermost
+    frame, since XLA counts frames from 0 there.
     """
 
     id: Column
@@ -80,12 +80,12 @@ class StackFrames(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HloColumns:
-    """What the text of a module says."""
+class ModuleColumns:
+    """All tables of a module."""
 
     computations: Computations
-    instructions: HloInstructions
-    tables: HloTables
+    instructions: Instructions
+    stack_tables: StackTables
     file_names: Strings
     function_names: Strings
     file_locations: FileLocations
@@ -93,29 +93,30 @@ class HloColumns:
 
 
 HEADER: Final = re.compile(rb"^(HloModule)[ \t]+([^\s,]+)", re.MULTILINE)
-"""How a module begins."""
+"""The start of a module; group 2 is its name."""
 
-_INSTRUCTION: Final = re.compile(rb"[ \t]+(ROOT[ \t]+)?%?(" + NAME + rb")[ \t]*=[ \t]*(?=[a-z(])")
+_INSTRUCTION: Final = re.compile(rb"[ \t]+" + DEFINITION)
 _COMPUTATION: Final = re.compile(rb"(ENTRY[ \t]+)?%?(" + NAME + rb")[ \t]*(?:\(.*)?\{[ \t]*(?=[\r\n]|\Z)")
 _CLOSE: Final = re.compile(rb"\}[ \t]*(?://|[\r\n]|\Z|,[ \t]*execution_thread=)")
 _TABLE: Final = re.compile(rb"(FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*(?=[\r\n]|\Z)")
-_ROW: Final = re.compile(rb'(\d{1,9})[ \t]+(?:("(?:[^"\\\n]|\\.)*+")|\{([^{}\n]*+)\})')
+_ROW: Final = re.compile(rb"(\d{1,9})[ \t]+(?:(" + STRING_IN_LINE + rb")|\{([^{}\n]*+)\})")
 _FIELD: Final = re.compile(rb"([a-z_]+)=(\d{1,9})(?!\d)")
 _DIGITS: Final = frozenset(b"0123456789")
 
-_LOOK: Final = 1 << 12
-"""Lines between looks whether the result is still wanted."""
+_CHECK_INTERVAL: Final = 1 << 12
+"""Lines between two checks for cancellation."""
 
 
-def read_module(document: Document, is_cancelled: Callable[[], bool]) -> HloColumns:
-    """The columns of the text of a module. Never fails: what is no line of a module is passed over. Made for a worker
-    thread; raises `Cancelled` if `is_cancelled` says so on the way.
+def read_module(document: Document, is_cancelled: Callable[[], bool]) -> ModuleColumns:
+    """Read the columns of a module's text. Never fails: lines that it does not recognize are skipped.
+
+    Made for a worker thread; raises `Cancelled` once `is_cancelled` returns True.
     """
     return _Reader(document, is_cancelled).read()
 
 
 class _Reader:
-    """Goes through the lines of a module once."""
+    """Reads the lines of a module in one pass."""
 
     def __init__(self, document: Document, is_cancelled: Callable[[], bool]) -> None:
         self._data = document.data
@@ -127,16 +128,16 @@ class _Reader:
             b"FileLocations": Rows(FileLocations),
             b"StackFrames": Rows(StackFrames),
         }
-        self._computations, self._instructions = Rows(Computations), Rows(HloInstructions)
+        self._computations, self._instructions = Rows(Computations), Rows(Instructions)
         self._table_spans: list[list[int]] = []
         self._open: tuple[int, ...] | None = None
         self._last: list[int] | None = None
 
-    def read(self) -> HloColumns:
+    def read(self) -> ModuleColumns:
         table: bytes | None = None
         data, ends = self._data, [*self._starts[1:], len(self._data)]
         for number, (start, end) in enumerate(zip(self._starts, ends, strict=True)):
-            if number % _LOOK == 0 and self._is_cancelled():
+            if number % _CHECK_INTERVAL == 0 and self._is_cancelled():
                 raise Cancelled
             first = data[start] if start < end else 0
             if first in b" \t" and self._read_instruction(start, end):
@@ -156,13 +157,13 @@ class _Reader:
                 count = self._instructions.count
                 self._open = (start, name_start, name_end, count, int(computation[1] is not None))
             elif self._last and not data[start:end].isspace():
-                # An attribute with line ends in it.
+                # The last instruction continues: one of its attributes contains line ends.
                 self._last[1] = self._trimmed(end)
         self._close(len(data))
-        return HloColumns(
+        return ModuleColumns(
             Computations.of(self._computations.cells),
-            HloInstructions.of(self._instructions.cells),
-            HloTables.of(np.array(self._table_spans, np.int64).tobytes()),
+            Instructions.of(self._instructions.cells),
+            StackTables.of(np.array(self._table_spans, np.int64).tobytes()),
             Strings.of(self._tables[b"FileNames"].cells),
             Strings.of(self._tables[b"FunctionNames"].cells),
             FileLocations.of(self._tables[b"FileLocations"].cells),
@@ -208,9 +209,8 @@ class _Reader:
         if row[2] is not None and table in (b"FileNames", b"FunctionNames"):
             self._tables[table].add(*row.span(2), number)
         elif row[3] is not None and table not in (b"FileNames", b"FunctionNames"):
-            told = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3])}
-            fields = _FIELDS[table]
-            self._tables[table].add(*row.span(), number, *(told.get(name, NONE) for name in fields))
+            values = {field[1]: int(field[2]) for field in _FIELD.finditer(row[3])}
+            self._tables[table].add(*row.span(), number, *(values.get(name, NONE) for name in _FIELDS[table]))
 
 
 _FIELDS: Final = {
@@ -220,17 +220,18 @@ _FIELDS: Final = {
 
 
 def _line_starts(document: Document) -> list[int]:
-    """Where lines start, but for those that start within a string: an instruction may go on there."""
+    """The starts of lines, without those inside a string: an instruction may continue there."""
     data, starts = document.data, document.line_starts
     is_within, count = np.zeros(len(starts), np.bool_), 0
-    for first in range(0, len(starts), _LOOK):
-        rows = starts[first : first + _LOOK]
-        text = data[rows[0] : starts[first + _LOOK] if first + _LOOK < len(starts) else len(data)]
+    for first in range(0, len(starts), _CHECK_INTERVAL):
+        rows = starts[first : first + _CHECK_INTERVAL]
+        end = starts[first + _CHECK_INTERVAL] if first + _CHECK_INTERVAL < len(starts) else len(data)
+        text = data[rows[0] : end]
         if b"\\" in text:
             text = text.replace(rb"\\", b"  ").replace(rb"\"", b"  ")
         quotes = np.flatnonzero(np.frombuffer(text, np.uint8) == ord('"'))
-        is_within[first : first + _LOOK] = (quotes.searchsorted(rows - rows[0]) + count) % 2
+        is_within[first : first + _CHECK_INTERVAL] = (quotes.searchsorted(rows - rows[0]) + count) % 2
         count += len(quotes)
-    # Of a broken file nobody knows which of them opens a string.
+    # With an odd number of quotation marks it is unknown which of them open a string.
     found: list[int] = (starts[~is_within] if count % 2 == 0 else starts).tolist()
     return found

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps
+from samples import SEED, SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, parsed_instruction
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.by_source import Node, op_name_path, sources_at
+from xla_lens.model.attribution.bytes_by_op import BytesNode, bytes_by_op, op_name_path
 from xla_lens.model.attribution.owned import owned_bytes
 
 
@@ -20,7 +20,7 @@ def _steps(analysis: Analysis) -> list[int]:
     return [*analysis.dump.peaks.step.tolist(), *np.linspace(0, last, 4).astype(int).tolist()]
 
 
-def _check_sums(node: Node, owned: dict[int, int]) -> None:
+def _check_sums(node: BytesNode, owned: dict[int, int]) -> None:
     assert node.own_bytes == sum(owned[value] for value in node.values)
     assert node.size_bytes == node.own_bytes + sum(child.size_bytes for child in node.children)
     assert node.count == len(node.values) + sum(child.count for child in node.children)
@@ -36,7 +36,7 @@ def _check(analysis: Analysis) -> None:
         for step in {*_steps(analysis), space.peak_step or 0}:
             values, owned = owned_bytes(analysis.dump, step, space.color)
             by_value = {value: size for value, size in zip(values.tolist(), owned.tolist(), strict=True) if size}
-            sources = sources_at(analysis.dump, step, space.color)
+            sources = bytes_by_op(analysis.dump, step, space.color)
             for tree in (sources.by_op_name, sources.by_opcode, sources.by_kind):
                 assert tree.size_bytes == space.live.at(step)
                 assert tree.count == len(by_value)
@@ -63,28 +63,28 @@ def test_trees_are_what_the_instructions_say(path: Path) -> None:
         opcodes: Counter[str | None] = Counter()
         paths: Counter[tuple[str | None, ...]] = Counter()
         for value, size in zip(values.tolist(), owned.tolist(), strict=True):
-            instruction = dump.instruction(int(dump.values.name[value]))
+            instruction = parsed_instruction(dump, int(dump.values.name[value]))
             if size:
-                opcodes[instruction.opcode if instruction else None] += size
-                paths[op_name_path(instruction.op_name if instruction else None)] += size
-        sources = sources_at(dump, step, space.color)
+                opcodes[instruction.opcode.decode() if instruction else None] += size
+                paths[op_name_path(instruction.metadata.get("op_name") if instruction else None)] += size
+        sources = bytes_by_op(dump, step, space.color)
         assert {child.name: child.size_bytes for child in sources.by_opcode.children} == opcodes
         assert dict(_own(sources.by_op_name)) == paths
 
 
-def _own(node: Node, path: tuple[str | None, ...] = ()) -> list[tuple[tuple[str | None, ...], int]]:
+def _own(node: BytesNode, path: tuple[str | None, ...] = ()) -> list[tuple[tuple[str | None, ...], int]]:
     own = [(path, node.own_bytes)] if node.values else []
     return own + [row for child in node.children for row in _own(child, (*path, child.name))]
 
 
-def _lines(node: Node, depth: int = 0) -> list[str]:
+def _lines(node: BytesNode, depth: int = 0) -> list[str]:
     line = f"{'  ' * depth}{node.name} {node.size_bytes} {node.count}"
     return [line, *(row for child in node.children for row in _lines(child, depth + 1))]
 
 
 def test_the_trees_of_a_peak() -> None:
     """Added up by hand from the rows of the file."""
-    sources = sources_at(analysis_of(SPLIT).dump, 36, 0)
+    sources = bytes_by_op(analysis_of(SPLIT).dump, 36, 0)
     assert _lines(sources.by_kind) == [
         "None 4419632 13",
         "  parameter 2549800 8",
@@ -114,15 +114,15 @@ def test_values_that_no_instruction_is_told_of() -> None:
     text = SEED.read_text()
     start, end = text.index("Used values:"), text.index("HloLiveRange")
     analysis = analysis_of_text(text[:start] + text[end:])
-    sources = sources_at(analysis.dump, 4, 0)
+    sources = bytes_by_op(analysis.dump, 4, 0)
     assert sources.by_op_name.size_bytes == 593920
     assert [child.name for child in sources.by_op_name.children] == [None]
     assert [child.name for child in sources.by_opcode.children] == [None]
 
 
 def test_nothing_is_live() -> None:
-    sources = sources_at(analysis_of(SEED).dump, -1, 0)
-    assert sources.by_op_name == Node(None, 0, 0, 0, (), ())
+    sources = bytes_by_op(analysis_of(SEED).dump, -1, 0)
+    assert sources.by_op_name == BytesNode(None, 0, 0, 0, (), ())
 
 
 @pytest.mark.parametrize(

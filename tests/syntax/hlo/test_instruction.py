@@ -1,0 +1,223 @@
+"""The reader of instructions, held equal to the grammar."""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from samples import SEED, analysis_of, assignments, module_of, modules, on_all_dumps
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.syntax.hlo.instruction import parse_instruction, read_instruction
+from xla_lens.syntax.hlo.lexical import Reference, reference_at
+from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
+
+
+def _quotes(dump: DumpSet, limit: int) -> list[bytes]:
+    """Some of the instructions that a dump quotes, each once."""
+    _, rows = np.unique(dump.used_values.name, return_index=True)
+    texts = [text for row in rows.tolist() if (text := dump.instruction_text(row))]
+    return texts if len(texts) <= limit else random.Random(0).sample(texts, limit)
+
+
+def _check(text: bytes) -> None:
+    parsed, read = parse_instruction(text), read_instruction(text)
+    assert parsed
+    assert read
+    assert (read.opcode, read.shape) == (parsed.opcode, parsed.shape)
+    assert text[read.opcode_start :].startswith(read.opcode + b"(")
+    assert read.metadata() == parsed.metadata
+    assert read.op_name == parsed.metadata.get("op_name")
+    _check_operands(text, parsed.operands)
+    assert _subshapes(read.shape) == _parsed_subshapes(parsed.shape)
+
+
+def _check_operands(text: bytes, operands: tuple[Reference, ...], start: int = 0, end: int | None = None) -> None:
+    """All operands, and one by one the first and the last."""
+    read = read_instruction(text, start, end)
+    assert read
+    assert read.operand_names() == tuple(operand.name for operand in operands)
+    expected = [Reference(operand.name, operand.start + start, operand.end + start) for operand in operands]
+    assert read.operands() == tuple(expected)
+    for number in {*range(min(len(operands), 32)), *range(max(0, len(operands) - 2), len(operands))}:
+        assert read.operand(number) == expected[number]
+    for number in (-1, len(operands), 1 << 80):
+        assert read.operand(number) is None
+
+
+def _subshapes(text: bytes) -> dict[bytes, object]:
+    return {index: parse_shape(text[start:end]) for index, (start, end) in subshape_spans(text).items()}
+
+
+def _parsed_subshapes(text: bytes) -> dict[bytes, object]:
+    found: dict[bytes, object] = {}
+
+    def add(shape: object, index: tuple[int, ...]) -> None:
+        if isinstance(shape, TupleShape):
+            for number, element in enumerate(shape.elements):
+                add(element, (*index, number))
+        found[b"{%s}" % b",".join(b"%d" % number for number in index)] = shape
+
+    add(parse_shape(text), ())
+    return found
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_quotes_are_read_as_the_grammar_reads_them(path: Path) -> None:
+    for text in _quotes(analysis_of(path).dump, 300):
+        _check(text)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
+def test_lines_of_modules_are_read_as_the_grammar_reads_them(path: Path) -> None:
+    module = module_of(path)
+    for row in range(0, len(module.columns.instructions), 1 + len(module.columns.instructions) // 300):
+        start, end = module.span(row)
+        read, parsed = module.instruction(row), parse_instruction(module.data[start:end])
+        assert read
+        assert parsed
+        assert (read.name, read.opcode, read.shape) == (module.name(row), parsed.opcode, parsed.shape)
+        assert read.metadata() == parsed.metadata
+        _check_operands(module.data, parsed.operands, start, end)
+
+
+def _check_all(analysis: Analysis) -> int:
+    texts = _quotes(analysis.dump, 1000)
+    for text in texts:
+        _check(text)
+    return len(texts)
+
+
+@on_all_dumps(_check_all)
+def test_quotes_of_all_dumps_are_read_as_the_grammar_reads_them(of_all_dumps: Mapping[str, int]) -> None:
+    assert sum(of_all_dumps.values()) > 14_000
+
+
+_TYPED = b"%f.1 = f32[2]{0:T(8,128)} fusion(f32[2]{0:T(8,128)S(1)} %a.1, (f32[], (s32[], b(u8[4]{0}))) %b), kind=kLoop"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (_TYPED, (b"a.1", b"b")),
+        (b"%t = (f32[]{:T(128)}, /*index=1*/s32[]) tuple(%a, /*index=1*/%b), sharding={{replicated}}", (b"a", b"b")),
+        (b"%t = (b(f32[2]{0}), f32[2]{0}) custom-call(%a)", (b"a",)),
+        (b"%p = f32[2]{0} parameter(3), sharding={replicated}", ()),
+        (b"%c = s32[2]{0} constant({1, 2})", ()),
+        (b'%c = f32[] constant("%a", %b)', ()),
+        (b"%i = s32[4]{0} iota(), iota_dimension=0", ()),
+        (b"%a = f32[2]{0} add(%b, null )", (b"b", b"null")),
+        (b"%a = f32[2]{0} add(null , %b), calls=%c", (b"null", b"b")),
+        (b"ROOT add.1 = f32[2]{0} add(f32[2]{0} arg.1, arg.2), metadata={}", (b"arg.1", b"arg.2")),
+        (b"%t = ((((((f32[]))))), s32[]) tuple(((((((f32[]))))), s32[]) %x)", (b"x",)),
+        (b'%k = f32[] custom-call(%a), frontend_attributes={m={\n"n":"%x)"\n}}, metadata={op_name="f"}', (b"a",)),
+    ],
+)
+def test_operands_are_read_wherever_the_instruction_stands(text: bytes, names: tuple[bytes, ...]) -> None:
+    parsed = parse_instruction(text)
+    assert parsed
+    assert names == tuple(operand.name for operand in parsed.operands)
+    _check_operands(text, parsed.operands)
+    inside = b"%x = f32[] negate(%y)\n" + text + b"\n%x = f32[] negate(%y)"
+    _check_operands(inside, parsed.operands, 22, 22 + len(text))
+
+
+@pytest.mark.parametrize(
+    ("attributes", "op_name"),
+    [
+        (b"", None),
+        (b", metadata={}", None),
+        (b', metadata={op_type="Mul" op_name="a/\\"b\\"" source_line=3}', 'a/"b"'),
+        (b', metadata={source_file="x" source_line=3}', None),
+        (b', backend_config={"a":{"b": 1, metadata={op_name="no"}}}', None),
+        (b', frontend_attributes={a=", metadata={op_name=\\"no\\"}"}, metadata={op_name="yes"}', "yes"),
+        (b', metadata={op_name="f" scheduling_name="g"}, backend_config={"n":"metadata={op_name=h}"}', "f"),
+    ],
+)
+def test_op_name_comes_from_the_metadata_of_the_instruction_itself(attributes: bytes, op_name: str | None) -> None:
+    read = read_instruction(b"%a = f32[] negate(%b)" + attributes)
+    assert read
+    assert read.op_name == op_name
+
+
+def test_escapes_in_metadata_are_resolved() -> None:
+    text = (
+        b"%dot.1 = f32[2]{0} dot(f32[4]{0} %a.1, (s32[], f32[2]) %b), lhs_contracting_dims={1}, "
+        rb'metadata={op_name="jit(f)/\"q\"\n\303\251" source_file="x y.py" source_line=52 stack_frame_id=7}'
+    )
+    read, parsed = read_instruction(text), parse_instruction(text)
+    assert read
+    assert parsed
+    assert (read.name, read.opcode, read.shape) == (b"dot.1", b"dot", b"f32[2]{0}")
+    assert (parsed.opcode, parsed.shape) == (b"dot", b"f32[2]{0}")
+    assert [text[operand.start : operand.end] for operand in parsed.operands] == [b"%a.1", b"%b"]
+    assert [operand.name for operand in parsed.operands] == [b"a.1", b"b"]
+    metadata = {
+        "op_name": 'jit(f)/"q"\né',
+        "source_file": "x y.py",
+        "source_line": "52",
+        "stack_frame_id": "7",
+    }
+    assert read.metadata() == parsed.metadata == metadata
+
+
+def test_parameter_numbers_are_those_of_parameters() -> None:
+    parameter, other = read_instruction(b"%p = f32[2]{0} parameter(3)"), read_instruction(b"%c = s32[] constant(3)")
+    assert parameter
+    assert other
+    assert (parameter.parameter_number, other.parameter_number) == (3, None)
+
+
+@pytest.mark.parametrize("text", [b"", b"garbage", b"%a", b"%a =", b"f32[2]{0}", b"%a = f32[2]{0}", b"%a = add(%b)"])
+def test_text_that_is_no_instruction_is_none(text: bytes) -> None:
+    assert read_instruction(text) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"garbage", b"%a", b"%a =", b"f32[2]{0}"])
+def test_the_grammar_gives_none_for_text_that_is_no_instruction(text: bytes) -> None:
+    assert parse_instruction(text) is None
+
+
+def test_broken_operands_are_left_to_the_grammar() -> None:
+    read = read_instruction(b"%a = f32[2]{0} add(%b, %c")
+    assert read
+    assert read.operand_names() in ((), (b"b", b"c"))
+
+
+def test_constants_have_no_operands() -> None:
+    parsed = parse_instruction(b"%c = s32[2]{0} constant({1, 2})")
+    assert parsed is not None
+    assert parsed.operands == ()
+
+
+def test_operands_without_a_name_are_left_out() -> None:
+    parsed = parse_instruction(b"%a = f32[2]{0} add(f32[2]{0} %b, f32[2]{0}), metadata={}")
+    assert parsed
+    assert [operand.name for operand in parsed.operands] == [b"b"]
+
+
+def test_reference_at_finds_the_name_around_a_byte() -> None:
+    text = b"%add.1 = f32[] add(%a, %b.2), control-predecessors={%c}"
+    for offset in range(len(text) + 1):
+        found = reference_at(text, offset)
+        if found:
+            assert text[found.start : found.end] == b"%" + found.name
+            assert found.start <= offset <= found.end
+    assert [reference_at(text, text.index(name)) is not None for name in (b"%add", b"%a,", b"%b", b"%c")] == [True] * 4
+    assert reference_at(text, text.index(b"f32")) is None
+
+
+def test_every_instruction_that_a_dump_quotes_is_read() -> None:
+    dump = analysis_of(SEED).dump
+    read = {dump.names[name]: dump.instruction(int(name)) for name in dump.values.name}
+    opcodes = {name: instruction.opcode if instruction else None for name, instruction in read.items()}
+    assert opcodes == {
+        b"param": b"parameter",
+        b"param.1": b"parameter",
+        b"negate.0": b"negate",
+        b"tuple": b"tuple",
+        b"cublas-gemm.1": b"custom-call",
+        b"fusion": b"fusion",
+    }

@@ -1,0 +1,65 @@
+"""Shapes: their sizes, layouts and subshapes."""
+
+import pytest
+
+from xla_lens.syntax.hlo.shapes import TupleShape, parse_shape, subshape_spans
+
+
+@pytest.mark.parametrize(
+    ("shape", "byte_size"),
+    [
+        ("f32[64,16]{1,0}", 4096),
+        ("f32[]", 4),
+        ("pred[3]", 3),
+        ("bf16[8,1]{1,0:T(8,128)(2,1)}", 16),
+        ("c128[2]{0}", 32),
+        ("f8e4m3fn[10]", 10),
+        ("s4[3,3]{1,0}", 9),
+        ("s4[3,3]{1,0:E(4)}", 5),
+        ("u2[7]{0:E(2)}", 2),
+        ("f32[<=64]{0}", 256),
+        ("f32[?,2]", None),
+        ("f32[0,7]", 0),
+        ("token[]", 0),
+        ("opaque[]", 8),
+        ("()", 0),
+        ("(f32[100], (s32[], s32[]))", 16),
+        ("newtype[4]", None),
+    ],
+)
+def test_byte_sizes_are_those_of_shape_util(shape: str, byte_size: int | None) -> None:
+    parsed = parse_shape(shape.encode())
+    assert (parsed.byte_size if parsed else None) == byte_size
+
+
+def test_layouts_give_tiles_memory_space_and_split() -> None:
+    shape = parse_shape(b"bf16[2,1024]{1,0:T(8,128)(2,1)S(5)}")
+    assert shape is not None
+    assert not isinstance(shape, TupleShape)
+    assert (shape.dimensions, shape.minor_to_major) == ((2, 1024), (1, 0))
+    assert (shape.tiles, shape.memory_space, shape.is_split) == (((8, 128), (2, 1)), 5, False)
+    split = parse_shape(b"f32[64]{0:T(128)SC(0:32)}")
+    assert split is not None
+    assert not isinstance(split, TupleShape)
+    assert split.is_split
+
+
+@pytest.mark.parametrize("text", [b"", b"<unknown shape>", b"f32[", b"f32[2]{0} f32[2]{0}", b"\xff"])
+def test_text_that_is_no_shape_is_none(text: bytes) -> None:
+    assert parse_shape(text) is None
+
+
+def test_subshape_spans_cover_nested_tuples_and_buffers() -> None:
+    shape = b"((s32[], /*index=1*/f32[2,3]{1,0:T(8,128)(2,1)S(1)}), (), b((f32[], u8[])), token[]) tuple(%a)"
+    parts = {index: shape[start:end] for index, (start, end) in subshape_spans(shape).items()}
+    assert parts == {
+        b"{0,0}": b"s32[]",
+        b"{0,1}": b"f32[2,3]{1,0:T(8,128)(2,1)S(1)}",
+        b"{0}": b"(s32[], /*index=1*/f32[2,3]{1,0:T(8,128)(2,1)S(1)})",
+        b"{1}": b"()",
+        b"{2}": b"b((f32[], u8[]))",
+        b"{3}": b"token[]",
+        b"{}": shape[: shape.index(b" tuple")],
+    }
+    assert subshape_spans(b"f32[2]{0} add(%a)") == {b"{}": (0, 9)}
+    assert subshape_spans(b"") == {}
