@@ -1,7 +1,14 @@
 """Neovim, set up as in docs/editors.md, over dumps in three files and in one."""
 
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
 from editors.driving import Dump, wait_for
 from editors.neovim import Neovim
+from samples import SEED, SPLIT, WHILE
 
 
 def _hover(neovim: Neovim, line: str, word: str) -> list[str]:
@@ -20,6 +27,26 @@ def test_columns_are_counted_in_bytes(neovim: Neovim, split: Dump) -> None:
     assert neovim.lua("return vim.lsp.get_clients()[1].offset_encoding") == "utf-8"
     (opened,) = neovim.home.sent("textDocument/didOpen")
     assert opened["params"]["textDocument"]["languageId"] == "xla-dump"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [SEED, SPLIT, WHILE.with_name(WHILE.name.split("-buffer")[0] + ".txt")],
+    ids=["one-file", "three-files", "module"],
+)
+def test_dump_is_recognised_by_its_content(neovim: Neovim, tmp_path: Path, path: Path) -> None:
+    copy = tmp_path / "notes.log"
+    shutil.copy(path, copy)
+    neovim.lua(f"vim.cmd.edit({json.dumps(str(copy))}) return true")
+    neovim.wait_for_server()
+    assert neovim.lua("return vim.bo.filetype") == ("hlo" if path.read_bytes().startswith(b"HloModule") else "xla-dump")
+
+
+def test_other_text_is_not_taken_for_a_dump(neovim: Neovim, tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("About dumps:\n\nBuffers\nand more\nBufferAssignment:\n")
+    neovim.lua(f"vim.cmd.edit({json.dumps(str(other))}) return true")
+    assert neovim.lua("return vim.bo.filetype") == "text"
 
 
 def test_hover_in_three_files(neovim: Neovim, split: Dump) -> None:
