@@ -68,7 +68,9 @@ def find_sets(path: Path) -> list[SetFiles]:
         folders.sort()
         found += _sets_in(folder, names, _is_readable, lambda: False)
     if not found:
-        raise NotADump(f"{path}: no dumps in this folder")
+        raise NotADump(
+            f"{path}: this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
+        )
     return found
 
 
@@ -250,13 +252,13 @@ def _set_of(path: Path, opened: Mapping[Path, Document], is_there: Callable[[Pat
     stem, kind = split_name(path.name)
     kind = kind or kind_of_content(head)
     if kind is None:
-        raise NotADump(f"{path}: not a dump: it has no part of a buffer assignment")
+        raise NotADump(f"{path}: not an XLA dump. Expected a *-buffer-assignment.txt file or a folder of dumps")
     siblings = _siblings(path.parent / stem, opened, is_there)
     if path not in siblings.values():
         # A name that says nothing stands alone.
         return SetFiles(path, {kind: path})
     if set(siblings) == {FileKind.HLO}:
-        raise NotADump(f"{path}: an HLO module without a buffer assignment beside it")
+        raise NotADump(f"{path}: this HLO module has no *-buffer-assignment.txt file beside it")
     return SetFiles(path.parent / stem, siblings)
 
 
@@ -282,6 +284,6 @@ def _head(path: Path, opened: Mapping[Path, Document]) -> bytes:
     if path in opened:
         return opened[path].data[:_HEAD]
     if not stat.S_ISREG(path.stat().st_mode):
-        raise NotADump(f"{path}: not a file")
+        raise NotADump(f"{path}: not a regular file")
     with path.open("rb") as file:
         return file.read(_HEAD)

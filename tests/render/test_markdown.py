@@ -7,8 +7,7 @@ import pytest
 
 from samples import SEED, analysis_of, analysis_of_text, assignments, on_all_dumps
 from xla_lens.cli.main import main
-from xla_lens.features.report import report
-from xla_lens.features.report.facts import DEFAULT_PARTS, Part, Report, ReportOptions
+from xla_lens.features.report import DEFAULT_PARTS, Part, Report, ReportOptions, report
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
 from xla_lens.render.report import report_markdown
@@ -106,7 +105,7 @@ def test_op_names_and_paths_stay_in_their_places(text: str) -> None:
 
 
 def test_a_report() -> None:
-    parts = frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE, Part.ARENAS, Part.BIOGRAPHY})
+    parts = frozenset({Part.TOTALS, Part.PEAK, Part.LIVE, Part.SOURCE, Part.ARENAS, Part.HISTORY})
     text = "\n".join(report_markdown(_report(analysis_of(SEED), parts=parts, top=2)))
     assert (
         text

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
-from xla_lens.features.report import report
-from xla_lens.features.report.facts import ReportOptions
-from xla_lens.features.report.pages import BiographyFacts, LiveSetFacts, page_facts
+from xla_lens.features.report import ReportOptions, report
+from xla_lens.features.report.pages import HistoryFacts, LiveSetFacts, page_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
 from xla_lens.model.places.places import Place
@@ -323,7 +322,7 @@ def _check_numbers(analysis: Analysis, page: Page) -> None:
             assert space.live.count > 200 or space.live.live_bytes <= sum(row.size_bytes for row in space.live.values)
         rows = sum(len(space.live.values) for space in facts.spaces)
         assert len([link for link in _page(analysis, page, 200).links if "<" in _target_text(link.target)]) == rows
-    if isinstance(facts, BiographyFacts):
+    if isinstance(facts, HistoryFacts):
         assert len(facts.slots) == min(facts.count, 200)
         assert [slot.offset for slot in facts.slots] == sorted(slot.offset for slot in facts.slots)
         for slot in facts.slots:

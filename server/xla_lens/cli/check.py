@@ -1,4 +1,4 @@
-"""`xla-lens check`: what is wrong with dumps, as a linter prints it."""
+"""`xla-lens check`: verify dumps and print findings as a linter does."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from xla_lens.cli.sets import count_of, load_sets, size_of
+from xla_lens.cli.sets import load_sets, names_in, number_argument, size_argument
 from xla_lens.model.checks.findings import Code, Finding, Severity
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.places import Place
@@ -18,23 +18,24 @@ from xla_lens.text.positions import to_position
 
 
 def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Adds the command to the command line."""
+    """Add the command to the command line."""
     parser = commands.add_parser(
         "check",
         help="verify dumps",
-        description="Verifies dumps. Exit status 0: no error or warning, 1: there are some, 2: could not run.",
+        description="Verify dumps: report every place where a dump contradicts itself or XLA's own rules. "
+        "The exit status is 0 without errors and warnings, 1 with some, and 2 if a dump could not be checked.",
         epilog=f"codes: {', '.join(Code)}",
     )
-    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--select", metavar="CODES", type=_codes, help="report these codes only, separated by commas")
-    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="leave these codes out")
-    for name, what in (("peak", "live at once"), ("reserved", "reserved")):
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="a file of a dump, or a folder of dumps")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.add_argument("--select", metavar="CODES", type=_codes, help="report only these codes, separated by commas")
+    parser.add_argument("--ignore", metavar="CODES", type=_codes, default=frozenset(), help="do not report these codes")
+    for name, what in (("peak", "live at the peak"), ("reserved", "reserved")):
         parser.add_argument(
             f"--max-{name}",
             metavar="SIZE",
-            type=size_of,
-            help=f"also report if more of the default memory space is {what}; such as 16GiB",
+            type=size_argument,
+            help=f"report an error if more bytes of HBM (on CPU: host memory) are {what} than this, such as 16GiB",
         )
     parser.add_argument(
         "--all-features",
@@ -42,13 +43,13 @@ def add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="make every request of an editor at every word of each file instead, and report what goes wrong",
     )
     parser.add_argument(
-        "--sample", metavar="N", type=count_of, help="with --all-features: at so many words of each file only"
+        "--sample", metavar="N", type=number_argument, help="with --all-features: at so many words of each file only"
     )
     parser.set_defaults(run=run_check)
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Runs the command; gives the exit status."""
+    """Run the command and return the exit status."""
     selected = (set(Code) if options.select is None else set(options.select)) - set(options.ignore)
     findings: list[Finding] = []
     sets = 0
@@ -68,13 +69,12 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def _codes(text: str) -> frozenset[Code]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     unknown = [name for name in names if name not in set(Code)]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"no such code: {', '.join(unknown)}")
-    if not names:
-        raise argparse.ArgumentTypeError("no codes")
-    return frozenset(Code(name) for name in names)
+    if unknown or not names:
+        problem = f"unknown code {', '.join(map(repr, unknown))}" if unknown else "no code given"
+        raise argparse.ArgumentTypeError(f"{problem}; `xla-lens check --help` lists all codes")
+    return frozenset(map(Code, names))
 
 
 def _text(finding: Finding) -> Iterator[str]:
@@ -89,14 +89,14 @@ def _position(place: Place) -> str:
 
 
 def _summary(findings: list[Finding], sets: int) -> str:
-    checked = f"{counted(sets, 'dump set')} checked"
+    checked = f"{counted(sets, 'dump')} checked"
     if not findings:
-        return f"{checked}, nothing found"
+        return f"{checked}, no findings"
     counts = Counter(finding.severity for finding in findings)
-    # `information` has no plural.
-    told = (
+    by_severity = (
+        # The noun `information` has no plural.
         f"{counts[kind]:,} {kind}" if kind is Severity.INFORMATION else counted(counts[kind], kind.value)
         for kind in Severity
         if counts[kind]
     )
-    return f"{checked}: {', '.join(told)}"
+    return f"{checked}: {', '.join(by_severity)}"

@@ -1,5 +1,5 @@
-"""What goes wrong in commands."""
+"""Errors of commands."""
 
 
 class CannotRun(Exception):
-    """A command cannot do what it was asked for. Says in one line why."""
+    """A command cannot run. The message is one line: the input, the problem and the next step."""

@@ -1,6 +1,6 @@
 """The command line: `xla-lens report`, `xla-lens check`, `xla-lens explain`, `xla-lens server`.
 
-Exit status: 0 all well, 1 `check` found something, 2 it could not run.
+The exit status is 0 on success, 1 if `check` reports an error or a warning, 2 if a command could not run.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from xla_lens.cli.errors import CannotRun
 _DESCRIPTION: Final = """\
 See where the memory goes in the buffer assignment dumps of the XLA compiler.
 
-XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
+XLA writes dumps with --xla_dump_to=DIR --xla_dump_hlo_as_text. PATH is any file of a dump, such as
 module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt, or a folder of dumps."""
 
 _EXAMPLES: Final = """\
@@ -24,15 +24,16 @@ examples:
   xla-lens report dumps/                        where the memory of each module goes
   xla-lens report FILE --top 50                 the 50 biggest values at the peak
   xla-lens report FILE --at 120                 what is live at step 120
+  xla-lens report FILE --budget 16GiB           which buffers to remove to fit into 16 GiB
   xla-lens report FILE --output-format json     the same for programs
-  xla-lens report FILE --output-format html     the memory map, as a page for a browser
+  xla-lens report FILE --output-format html     the memory map as a page for a browser
   xla-lens check dumps/                         verify all dumps in a folder
   xla-lens explain overlapping-slices           what a finding means
   xla-lens server                               the language server, on standard input and output"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; gives the exit status."""
+    """Run the command line and return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(is_server=arguments[:1] == ["server"]).parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"xla-lens: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough.
+        # The reader, such as `head`, has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -63,7 +64,7 @@ def _parser(*, is_server: bool) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     if not is_server:
-        # An editor waits for the server, which starts without the engine that the others need.
+        # Editors wait for the server. It starts faster without the imports of the other commands.
         from xla_lens.cli.check import add_check
         from xla_lens.cli.explain import add_explain
         from xla_lens.cli.report import add_report
@@ -79,16 +80,18 @@ def _add_server(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "server",
         help="run the language server",
-        description="Runs the language server. Editors start it; it speaks on standard input and output by default.",
+        description="Run the language server. Editors start it and talk to it over standard input and output.",
     )
-    parser.add_argument("--tcp", metavar="HOST:PORT", type=_address, help="listen there for one editor instead")
+    parser.add_argument(
+        "--tcp", metavar="HOST:PORT", type=_host_and_port, help="wait for one editor at this TCP port instead"
+    )
     parser.set_defaults(run=_run_server)
 
 
-def _address(text: str) -> tuple[str, int]:
+def _host_and_port(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"not HOST:PORT: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT; expected for example 127.0.0.1:2087")
     return host, int(port)
 
 
@@ -111,8 +114,7 @@ def _check_requests(options: argparse.Namespace) -> int:
 
 
 def _run_server(options: argparse.Namespace) -> int:
-    # Imported here, since the server takes longer to import than the other commands take to run. Nothing of it is
-    # ever garbage.
+    # The server takes longer to import than the other commands take to run. Imports leave no garbage to collect.
     gc.disable()
     from xla_lens.lsp.serve import serve
 
@@ -120,4 +122,5 @@ def _run_server(options: argparse.Namespace) -> int:
     try:
         return serve(options.tcp)
     except OSError as error:
-        raise CannotRun(f"cannot listen on {options.tcp[0]}:{options.tcp[1]}: {error.strerror or error}") from error
+        where = f"{options.tcp[0]}:{options.tcp[1]}"
+        raise CannotRun(f"{where}: cannot listen: {error.strerror or error}. Choose another port") from error

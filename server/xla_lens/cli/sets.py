@@ -1,4 +1,4 @@
-"""What commands are given: dump sets, loaded one after another, numbers and sizes."""
+"""Arguments that several commands share: dump sets, loaded one after another, lists of names, numbers and sizes."""
 
 import argparse
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ class LoadedSet:
 
 
 def load_sets(paths: list[Path]) -> Iterator[LoadedSet]:
-    """Loads the sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
+    """Load the dump sets at some paths, each once. Raises `CannotRun` if a path is no dump and contains none."""
     for files in sets_at(paths):
         loaded = load_files(files, {}, {}, lambda: False)
         yield LoadedSet(files, analyse(file.dump_file for file in loaded.values()))
 
 
 def sets_at(paths: list[Path]) -> list[SetFiles]:
-    """The sets at some paths, each once. Raises `CannotRun` if a path is no dump or has none."""
+    """Return the dump sets at some paths, each once. Raises `CannotRun` if a path is no dump and contains none."""
     found: dict[Path, SetFiles] = {}
     for path in paths:
         try:
@@ -35,20 +35,25 @@ def sets_at(paths: list[Path]) -> list[SetFiles]:
         except NotADump as error:
             raise CannotRun(str(error)) from error
         except (OSError, ValueError) as error:
-            raise CannotRun(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+            raise CannotRun(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     return list(found.values())
 
 
-def count_of(text: str) -> int:
-    """A number on the command line, from 0."""
+def names_in(text: str) -> list[str]:
+    """Return the names in a list that is separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def number_argument(text: str) -> int:
+    """Return a number from 0 on."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"not a number: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number; expected 0, 1, 2, ...")
     return int(text)
 
 
-def size_of(text: str) -> int:
-    """The bytes of a size on the command line, such as ``15.9GiB``."""
+def size_argument(text: str) -> int:
+    """Return a size such as ``15.9GiB`` in bytes."""
     size_bytes = parse_size(text)
     if size_bytes is None:
-        raise argparse.ArgumentTypeError(f"not a size such as 16GiB: {text!r}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected bytes or a size such as 16GiB or 512MiB")
     return size_bytes

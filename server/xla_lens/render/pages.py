@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from xla_lens.features.report import Report, SpaceReport
 from xla_lens.features.report.pages import (
-    BiographyFacts,
+    HistoryFacts,
     LiveSetFacts,
     PageFacts,
     ReportFacts,
-    SpaceAtStep,
     SummaryFacts,
     UnknownAllocation,
 )
@@ -18,14 +18,17 @@ from xla_lens.model.places.places import Place
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.hover import kind_text
 from xla_lens.render.numbers import exact, human, percent, space_name
-from xla_lens.render.report import report_markdown, report_outline
-from xla_lens.render.report.blocks import Linked, Name, Outline, Part, Section, Table, Words
-from xla_lens.render.report.parts import biography_section, live_set_part
-from xla_lens.render.report.plain import Room, plain_lines
-from xla_lens.render.report.words import allocation_link, step_link
+from xla_lens.render.report import missing_step, report_markdown, report_outline
+from xla_lens.render.report.allocations import history_section
+from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sections, Table, Text, headers
+from xla_lens.render.report.peak import live_at_step_sections
+from xla_lens.render.report.text import Layout, text_lines
+from xla_lens.render.report.values import allocation_link, space_label, step_link
+from xla_lens.syntax.columns import Kind
+from xla_lens.syntax.file_names import module_name
 
-_ROOM: Final = Room(width=320, stretch=3)
-"""An editor scrolls to the side."""
+_LAYOUT: Final = Layout(width=320, stretch=3)
+"""An editor scrolls sideways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def page_text(facts: PageFacts, place_of: Callable[[Subject], Place | None]) -> 
     place_of = cache(place_of)
     data = bytearray()
     links: list[PageLink] = []
-    for line in plain_lines(_outline(facts), _ROOM):
+    for line in text_lines(_outline(facts), _LAYOUT):
         for start, end, subject in line.spans:
             target = place_of(subject)
             if target:
@@ -68,62 +71,61 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _outline(facts: SummaryFacts | LiveSetFacts | BiographyFacts | UnknownAllocation) -> Outline:
+def _outline(facts: SummaryFacts | LiveSetFacts | HistoryFacts | UnknownAllocation) -> Outline:
     match facts:
-        case SummaryFacts(report, limit):
+        case SummaryFacts(report):
             outline = report_outline(report)
-            return replace(outline, facts=(*outline.facts, ("lists", f"the first {limit:,} rows of each")))
+            return replace(outline, facts=(*outline.facts, ("lists", f"the first {report.options.top} rows of each")))
         case LiveSetFacts():
-            return _live_set(facts)
-        case BiographyFacts():
-            return _biography(facts)
-        case UnknownAllocation(allocation):
-            return Outline(f"There is no allocation {allocation}.", (), ())
+            return _live_set(facts.report, facts.step)
+        case HistoryFacts():
+            return _history(facts)
+        case UnknownAllocation(index):
+            return Outline(f"The dump has no allocation {index}.", (), ())
 
 
 # ---------------------------------------------------------------- a step
 
 
-def _live_set(facts: LiveSetFacts) -> Outline:
-    if not facts.spaces:
-        end = "nothing is known of steps" if facts.last_step is None else f"the steps are 0 to {facts.last_step}"
-        return Outline(f"There is no step {facts.step}: {end}.", (), ())
-    title = ("Live at ", step_link(facts.step, f"step {facts.step}"))
-    live = tuple(
-        live_set_part(space.live, f"Live in {space_name(space.color)}") for space in facts.spaces if space.live.count
-    )
-    return Outline(title, tuple(_step(facts)), (_sums(facts), *live))
+def _live_set(report: Report, step: int) -> Outline:
+    spaces = [one for one in report.spaces if one.at_step is not None]
+    if not spaces:
+        return Outline(missing_step(report, step), (), ())
+    live = (live_at_step_sections(report, one) for one in spaces if one.at_step and len(one.at_step.values))
+    return Outline(("Live at ", step_link(step, f"step {step}")), tuple(_step(report, step)), (_sums(report), *live))
 
 
-def _module(module: str | None) -> Iterator[tuple[str, Words]]:
+def _module(module: str | None) -> Iterator[tuple[str, Text]]:
     if module is not None:
         yield "module", Name(module, widest=None)
 
 
-def _step(facts: LiveSetFacts) -> Iterator[tuple[str, Words]]:
-    yield from _module(facts.module)
-    if facts.instruction:
-        yield "runs", Name(facts.instruction, Subject(SubjectKind.STEP, facts.step))
+def _step(report: Report, step: int) -> Iterator[tuple[str, Text]]:
+    yield from _module(report.module)
+    instruction = report.dump.instruction_at(step)
+    if instruction:
+        yield "runs", Name(instruction, Subject(SubjectKind.STEP, step))
     else:
-        yield "runs", "nothing: it is the end of the program"
-    if facts.printed_peak_step is not None:
-        where = "here" if facts.printed_peak_step == facts.step else f"at step {facts.printed_peak_step}"
+        yield "runs", "nothing; the program ends here"
+    if report.printed:
+        where = "here" if report.printed[0] == step else f"at step {report.printed[0]}"
         yield "peak", Linked(f"XLA prints the peak {where}", Subject(SubjectKind.PRINTED_PEAK, 0))
 
 
-def _sums(facts: LiveSetFacts) -> Part:
-    header = ("", "live", "of the peak", "values", "true peak", "at step", "reserved")
-    rows = tuple(map(_sum, facts.spaces))
-    return (Section("Memory space", (Table(header, rows, left=(0,)),)),)
+def _sums(report: Report) -> Sections:
+    titles = ("", "live bytes", "of the peak", "values", "peak", "at step", "reserved")
+    rows = tuple(_sum(report, one) for one in report.spaces)
+    return (Section("Memory space", (Table(headers(*titles, text=("",)), rows),)),)
 
 
-def _sum(space: SpaceAtStep) -> tuple[Words, ...]:
+def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
+    space, live_bytes = one.space, one.at_step.live_bytes if one.at_step else 0
     return (
-        f"{space.color} {space_name(space.color)}",
-        human(space.live.live_bytes),
-        percent(space.live.live_bytes, space.peak_bytes),
-        f"{space.live.count:,}",
-        human(space.peak_bytes),
+        space_label(report, one),
+        human(live_bytes),
+        percent(live_bytes, space.peak_live_bytes),
+        f"{len(one.at_step.values) if one.at_step else 0:,}",
+        human(space.peak_live_bytes),
         step_link(space.peak_step),
         human(space.reserved_bytes),
     )
@@ -132,24 +134,27 @@ def _sum(space: SpaceAtStep) -> tuple[Words, ...]:
 # ---------------------------------------------------------------- an allocation
 
 
-def _biography(facts: BiographyFacts) -> Outline:
-    title = ("Biography of ", allocation_link(facts.allocation))
-    slots = replace(biography_section(facts.allocation, facts.slots), level=0)
-    return Outline(title, tuple(_allocation(facts)), ((slots,),))
+def _history(facts: HistoryFacts) -> Outline:
+    dump, history = facts.analysis.dump, facts.history
+    title = ("History of ", allocation_link(int(dump.allocations.index[history.allocation])))
+    values = replace(history_section(dump, history, facts.rows), title="Values by offset, then by time")
+    return Outline(title, tuple(_allocation(facts)), ((values,),))
 
 
-def _allocation(facts: BiographyFacts) -> Iterator[tuple[str, Words]]:
-    yield from _module(facts.module)
-    kind = kind_text(facts.kind)
-    if kind:
-        yield "kind", kind
-    yield "size", f"{exact(facts.size_bytes)} in memory space {facts.color} ({space_name(facts.color)})"
-    if facts.peak_step is not None:
-        share = percent(facts.peak_bytes, facts.size_bytes)
-        most = f"at most {human(facts.peak_bytes)} at once ({share}), first at "
-        yield "live", (most, step_link(facts.peak_step, f"step {facts.peak_step}"))
-    if facts.idle_bytes is not None:
-        yield "idle", f"{human(facts.idle_bytes)} are never used at the same time as the rest"
-    yield "unused", f"{human(facts.never_used_bytes)} belong to no value"
-    cut = f"the {len(facts.slots):,} biggest of " if len(facts.slots) < facts.count else ""
-    yield "values", f"{cut}{facts.count:,}, by offset and then by time"
+def _allocation(facts: HistoryFacts) -> Iterator[tuple[str, Text]]:
+    dump, history = facts.analysis.dump, facts.history
+    color, kind = int(dump.allocations.color[history.allocation]), int(dump.allocations.kind[history.allocation])
+    yield from _module(next((name for file in dump.files if (name := module_name(file.label))), None))
+    if kind_words := kind_text(Kind(max(0, kind))):
+        yield "kind", kind_words
+    yield "size", f"{exact(history.size_bytes)} in memory space {color} ({space_name(color)})"
+    if history.peak_step is not None:
+        share = percent(history.peak_bytes, history.size_bytes)
+        most = f"at most {human(history.peak_bytes)} at once ({share}), first at "
+        yield "live", (most, step_link(history.peak_step, f"step {history.peak_step}"))
+    if history.idle_bytes is not None:
+        yield "idle", f"{human(history.idle_bytes)} are never in use at the same time as the rest"
+    yield "unused", f"{human(history.never_used_bytes)} belong to no value"
+    count = len(history.value)
+    biggest = f"the {len(facts.rows):,} biggest of " if len(facts.rows) < count else ""
+    yield "values", f"{biggest}{count:,}"

@@ -1,99 +1,355 @@
-"""Where the memory of one dump set goes: the facts of `xla-lens report`."""
+"""Where the memory of a dump set goes: the facts of `xla-lens report` and of the pages that editors show.
 
-from collections.abc import Iterator
-from dataclasses import replace
+A report collects the model's own results and copies none of them. `render/report` turns it into text, Markdown and
+JSON. To add a part: give it a name in `Part` and a field in `Report` or `SpaceReport`, write its sections in
+`render/report`, list them in `render/report/__init__.py`, and add its JSON to `render/report/data.py` and
+`docs/report.schema.json`.
+"""
 
-from xla_lens.features.report.facts import ArenaReport, KindTotal, Part, Report, ReportOptions, SpaceReport
-from xla_lens.features.report.parts import (
-    alive_values,
-    arena_reports,
-    budget_report,
-    donation_report,
-    line_report,
-    padding_report,
-    source_report,
-)
-from xla_lens.features.report.values import end_step, live_set
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from xla_lens.model.advice.alive import Ending, last_uses
+from xla_lens.model.advice.budget import BudgetPlan, smallest_set
+from xla_lens.model.advice.donation import Donation, find_donation
+from xla_lens.model.advice.next_peak import next_peaks
+from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
+from xla_lens.model.attribution.by_line import LineBytes, lines_at
+from xla_lens.model.attribution.by_source import Sources, sources_at
+from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Severity
 from xla_lens.model.hlo.module import HloModule
-from xla_lens.model.memory.over_time import MemorySpace
-from xla_lens.model.memory.printed_peak import explain_printed_peak
+from xla_lens.model.memory.allocation_history import Arena, Biography, arenas, biography
+from xla_lens.model.memory.over_time import MemorySpace, live_in_space
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, PrintedPeak, explain_printed_peak
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind, module_name
 
 
-def report(
-    analysis: Analysis, files: dict[FileKind, str], options: ReportOptions, module: HloModule | None = None
-) -> Report:
-    """The report of a dump set whose files have the labels `files`; without its HLO module, which only `Part.LINE` is
-    made with, fewer lines are told.
+class Part(StrEnum):
+    """A part of a report, as `--part` names it."""
+
+    TOTALS = "totals"
+    PEAK = "peak"
+    CURVE = "curve"
+    LIVE = "live"
+    LINE = "line"
+    STACKS = "stacks"
+    SOURCE = "source"
+    ALIVE = "alive"
+    PADDING = "padding"
+    ARENAS = "arenas"
+    HISTORY = "history"
+    DONATION = "donation"
+    BUDGET = "budget"
+
+
+LONG_PARTS: Final = (Part.CURVE, Part.STACKS, Part.HISTORY)
+"""Parts that are shown only on request: one row for each step, call stack or value."""
+
+DEFAULT_PARTS: Final = frozenset(Part) - {*LONG_PARTS, Part.BUDGET}
+
+DEFAULT_TOP: Final = 20
+"""Rows of each list in a report for people. JSON has all rows unless a limit is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """What a report contains.
+
+    `top` limits the rows of each list, None for no limit. `at_step` adds the live set of that step. `budget_bytes` is
+    the size that the default memory space should fit into; it comes with `Part.BUDGET`.
     """
-    dump = analysis.dump
-    printed = len(dump.peaks) > 0
-    # One file with all but live ranges is a release that prints none; it is whole.
-    is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
-    last_step = end_step(dump)
-    asked_step = options.at_step
-    lacks_step = asked_step is not None and (last_step is None or asked_step > last_step)
-    if lacks_step:
-        options = replace(options, at_step=None)
-    return Report(
-        module=next((name for label in files.values() if (name := module_name(label))), None),
+
+    top: int | None = None
+    at_step: int | None = None
+    parts: frozenset[Part] = DEFAULT_PARTS
+    budget_bytes: int | None = None
+
+
+def report_options(
+    parts: Collection[Part], *, top: int | None, at_step: int | None, budget_bytes: int | None, is_json: bool
+) -> ReportOptions:
+    """Return the options of a report as the command line and the server understand them.
+
+    No `parts` stand for the default ones. Reports for people have `DEFAULT_TOP` rows in each list unless `top` is
+    given. A budget selects its part, and the part needs a budget.
+    """
+    wanted = frozenset(parts) or DEFAULT_PARTS
+    return ReportOptions(
+        top=DEFAULT_TOP if top is None and not is_json else top,
+        at_step=at_step,
+        parts=wanted - {Part.BUDGET} if budget_bytes is None else wanted | {Part.BUDGET},
+        budget_bytes=budget_bytes,
+    )
+
+
+def parts_of(names: Iterable[str]) -> frozenset[Part]:
+    """Return the parts with some names. Raises `ValueError` for a name that no part has, and if there are no names."""
+    names = list(names)
+    unknown = [name for name in names if name not in set(Part)]
+    if unknown or not names:
+        problem = f"unknown part {', '.join(map(repr, unknown))}" if unknown else "no part given"
+        raise ValueError(f"{problem}; the parts are {', '.join(Part)}")
+    return frozenset(map(Part, names))
+
+
+# ---------------------------------------------------------------- facts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveSet:
+    """The values that take bytes of a memory space at a step, biggest first: rows of `DumpSet.values`."""
+
+    step: int
+    live_bytes: int
+    values: Column
+
+
+@dataclass(frozen=True, slots=True)
+class LineReport:
+    """The bytes at the peak by source line.
+
+    `lines` are at most `top` lines, most bytes first, and then the bytes without a source. `count` is the number of all
+    lines, and `rest_bytes` the bytes of those that `lines` leaves out. `unresolved_bytes` have a stack frame that only
+    the HLO module could resolve, but it is missing or lacks the frame.
+    """
+
+    size_bytes: int
+    count: int
+    lines: tuple[LineBytes, ...]
+    rest_bytes: int
+    unresolved_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeakWithout:
+    """The peak of a memory space if one value were gone.
+
+    `value` is a row of `DumpSet.values`. At the peak step `freed_bytes` would be free. The peak would be
+    `next_peak_bytes`, first at `next_peak_step`, None if nothing else is ever live. `ending` is what frees the value.
+    """
+
+    value: int
+    freed_bytes: int
+    next_peak_bytes: int
+    next_peak_step: int | None
+    ending: Ending | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddingReport:
+    """The padding among the bytes at the peak. `biggest` are rows of `at_peak`, at most `top`, most padding first."""
+
+    at_peak: PaddingAtStep
+    biggest: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArenaReport:
+    """A preallocated-temp allocation. `history_rows` are the rows of its history to show, None if not requested."""
+
+    arena: Arena
+    history: Biography
+    history_rows: Column | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpaceReport:
+    """One memory space.
+
+    `peak` is None if nothing is ever live in it, `live_at_printed_peak` if the dump prints no peak, `at_step` if no
+    step was requested or the dump does not have it. Parts that were not requested, and parts about the peak where
+    there is none, are None or empty. `budget` is about the default memory space only.
+    """
+
+    space: MemorySpace
+    peak: LiveSet | None
+    live_at_printed_peak: int | None
+    at_step: LiveSet | None
+    lines: LineReport | None
+    sources: Sources | None
+    alive: tuple[PeakWithout, ...]
+    padding: PaddingReport | None
+    arenas: tuple[ArenaReport, ...]
+    budget: BudgetPlan | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """One dump set. `files` maps what each file holds to its label.
+
+    `printed_peak` and `donation` are None if they were not requested or the dump does not have the facts.
+    """
+
+    analysis: Analysis
+    files: Mapping[FileKind, str]
+    options: ReportOptions
+    printed_peak: PrintedPeak | None
+    donation: Donation | None
+    spaces: tuple[SpaceReport, ...]
+
+    @property
+    def dump(self) -> DumpSet:
+        """The tables of the dump set."""
+        return self.analysis.dump
+
+    @property
+    def module(self) -> str | None:
+        """The name of the HLO module from the names of the files, None if they do not contain it."""
+        return next((name for label in self.files.values() if (name := module_name(label))), None)
+
+    @property
+    def instruction_count(self) -> int | None:
+        """The length of the schedule, None if no file has a schedule."""
+        dump = self.dump
+        # Dumps before XLA printed live ranges are one file without a schedule. They are complete: the length is 0.
+        is_scheduled = dump.live or (dump.used and dump.used is dump.assignment)
+        return len(dump.schedule) if is_scheduled else None
+
+    @property
+    def value_count(self) -> int | None:
+        """The number of values, None if no file lists values."""
+        return len(self.dump.values) if self.dump.assignment or self.dump.used else None
+
+    @property
+    def allocation_count(self) -> int | None:
+        """The number of allocations, None without a buffer assignment."""
+        return len(self.dump.allocations) if self.dump.assignment else None
+
+    @property
+    def reserved_bytes(self) -> int | None:
+        """The bytes of all allocations in all memory spaces, None without a buffer assignment."""
+        return sum(one.space.reserved_bytes for one in self.spaces) if self.dump.assignment else None
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The total that the dump prints, None if it prints none."""
+        return int(self.dump.totals.size_bytes[0]) if len(self.dump.totals) else None
+
+    @property
+    def printed(self) -> tuple[int, int] | None:
+        """The step and the bytes of the peak that the dump prints, None if it prints none."""
+        dump = self.dump
+        return (int(dump.peaks.step[0]), sum(dump.peak_buffers.size_bytes.tolist())) if len(dump.peaks) else None
+
+    @property
+    def has_live_ranges(self) -> bool:
+        """Whether the dump has live ranges; without them there is no peak."""
+        return len(self.dump.live_ranges) > 0
+
+    @property
+    def end_step(self) -> int | None:
+        """The step after the last instruction, where the program ends. None without a schedule."""
+        last = self.dump.last_step
+        return last + 1 if last is not None else None
+
+    @property
+    def finding_count(self) -> int:
+        """The number of errors and warnings that `xla-lens check` reports."""
+        return sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.analysis.findings)
+
+
+# ---------------------------------------------------------------- how they are found
+
+
+def report(
+    analysis: Analysis, files: Mapping[FileKind, str], options: ReportOptions, module: HloModule | None = None
+) -> Report:
+    """Return the report of a dump set whose files have the labels `files`.
+
+    Only `Part.LINE` uses the HLO module. Since jaxlib 0.8.2 the source lines are in the module; without it most bytes
+    have no source.
+    """
+    one = Report(
+        analysis=analysis,
         files=files,
-        parts=options.parts,
-        instructions=len(dump.schedule) if is_scheduled else None,
-        values=len(dump.values) if dump.assignment or dump.used else None,
-        allocations=len(dump.allocations) if dump.assignment else None,
-        reserved_bytes=sum(space.reserved_bytes for space in analysis.memory.spaces) if dump.assignment else None,
-        has_live_ranges=len(dump.live_ranges) > 0,
-        last_step=last_step,
-        asked_step=asked_step,
-        lacks_step=lacks_step,
-        total_bytes=int(dump.totals.size_bytes[0]) if len(dump.totals) else None,
-        printed_peak_step=int(dump.peaks.step[0]) if printed else None,
-        printed_peak_bytes=sum(dump.peak_buffers.size_bytes.tolist()) if printed else None,
-        explained=explain_printed_peak(dump, analysis.memory) if Part.PEAK in options.parts else None,
-        donation=donation_report(dump, options.top) if Part.DONATION in options.parts else None,
-        spaces=tuple(_space(analysis, module, space, options) for space in analysis.memory.spaces),
-        findings=sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings),
+        options=options,
+        printed_peak=explain_printed_peak(analysis.dump, analysis.memory) if Part.PEAK in options.parts else None,
+        donation=_donation(analysis.dump) if Part.DONATION in options.parts else None,
+        spaces=(),
     )
+    is_step = options.at_step is not None and one.end_step is not None and 0 <= options.at_step <= one.end_step
+    at_step = options.at_step if is_step else None
+    return replace(one, spaces=tuple(_space(one, module, space, at_step) for space in analysis.memory.spaces))
 
 
-def _space(analysis: Analysis, module: HloModule | None, space: MemorySpace, options: ReportOptions) -> SpaceReport:
-    dump, step, top, parts = analysis.dump, space.peak_step, options.top, options.parts
-    is_over = space.color == 0 and options.budget_bytes is not None and Part.BUDGET in parts
+def _space(one: Report, module: HloModule | None, space: MemorySpace, at_step: int | None) -> SpaceReport:
+    analysis, dump, options = one.analysis, one.dump, one.options
+    step = space.peak_step
+    at_peak = options.parts if step is not None else frozenset[Part]()
+    step = step or 0
     return SpaceReport(
-        color=space.color,
-        reserved_bytes=space.reserved_bytes,
-        kinds=tuple(_kinds(dump, space.color)),
-        peak=live_set(dump, space, step, top) if step is not None else None,
-        live_at_printed_peak=space.live.at(int(dump.peaks.step[0])) if len(dump.peaks) else None,
-        at_step=live_set(dump, space, options.at_step, top) if options.at_step is not None else None,
-        curve=_curve(space) if Part.CURVE in parts else None,
-        lines=line_report(dump, module, space, step, top) if step is not None and Part.LINE in parts else None,
-        sources=source_report(dump, space, step) if step is not None and Part.SOURCE in parts else None,
-        alive=alive_values(analysis, space, top) if step is not None and Part.ALIVE in parts else None,
-        padding=padding_report(dump, space, step, top) if step is not None and Part.PADDING in parts else None,
-        arenas=tuple(_arenas(analysis, space, options)) if Part.ARENAS in parts or Part.BIOGRAPHY in parts else None,
-        budget=budget_report(analysis, space, options.budget_bytes or 0) if is_over else None,
+        space=space,
+        peak=live_set(dump, space, step) if space.peak_step is not None else None,
+        live_at_printed_peak=space.live.at(one.printed[0]) if one.printed else None,
+        at_step=live_set(dump, space, at_step) if at_step is not None else None,
+        lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
+        sources=sources_at(dump, step, space.color) if Part.SOURCE in at_peak else None,
+        alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
+        padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
+        arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & options.parts else (),
+        budget=_budget(analysis, space, options.budget_bytes) if Part.BUDGET in options.parts else None,
     )
 
 
-def _curve(space: MemorySpace) -> tuple[tuple[int, int], ...]:
-    return tuple(zip(space.live.steps.tolist(), space.live.live_bytes.tolist(), strict=True))
+def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
+    """Return what takes bytes of a memory space at a step."""
+    return LiveSet(step, space.live.at(step), live_in_space(dump, step, space.color))
 
 
-def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> Iterator[ArenaReport]:
-    all_slots = len(analysis.dump.values) if options.top is None else options.top
-    slots = all_slots if Part.BIOGRAPHY in options.parts else None
-    yield from arena_reports(analysis, space.color, options.top, slots)
+def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
+    found = lines_at(dump, module, step, space.color)
+    lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
+    return LineReport(
+        size_bytes=sum(line.size_bytes for line in found.lines),
+        count=len(found.lines),
+        lines=(*lines[:top], *unknown),
+        rest_bytes=sum(line.size_bytes for line in lines[top:]) if top is not None else 0,
+        unresolved_bytes=found.unresolved_bytes,
+    )
 
 
-def _kinds(dump: DumpSet, color: int) -> Iterator[KindTotal]:
-    kinds, here = allocation_kinds(dump), dump.allocations.color == color
-    for number, name in enumerate(KIND_NAMES):
-        sizes = dump.allocations.size_bytes[here & (kinds == number)]
-        if len(sizes):
-            yield KindTotal(name, len(sizes), sum(sizes.tolist()))
+def _alive(analysis: Analysis, space: MemorySpace, top: int | None) -> tuple[PeakWithout, ...]:
+    """Values live at the peak; those that would lower it most come first."""
+    peaks = next_peaks(analysis.dump, analysis.memory, space.color)
+    order = np.lexsort((peaks.value, -peaks.freed_bytes, peaks.next_peak_bytes))[:top]
+    columns = (peaks.value, peaks.freed_bytes, peaks.next_peak_bytes, peaks.next_peak_step)
+    return tuple(
+        PeakWithout(value, freed, next_bytes, step if step != NONE else None, last_uses(analysis.dump, value))
+        for value, freed, next_bytes, step in zip(*(column[order].tolist() for column in columns), strict=True)
+    )
+
+
+def _padding(dump: DumpSet, space: MemorySpace, step: int, top: int | None) -> PaddingReport:
+    values, owned = owned_bytes(dump, step, space.color)
+    padding = padding_at(dump, values, owned)
+    order = np.lexsort((values, -padding.padding_bytes))
+    return PaddingReport(padding, tuple(order[padding.padding_bytes[order] > 0][:top].tolist()))
+
+
+def _arenas(analysis: Analysis, space: MemorySpace, options: ReportOptions) -> tuple[ArenaReport, ...]:
+    found: list[ArenaReport] = []
+    for arena in arenas(analysis.dump, analysis.memory):
+        if arena.color == space.color:
+            history = biography(analysis.dump, analysis.memory, arena.allocation)
+            rows = np.arange(len(history.value))[: options.top] if Part.HISTORY in options.parts else None
+            found.append(ArenaReport(arena, history, rows))
+    return tuple(found)
+
+
+def _budget(analysis: Analysis, space: MemorySpace, budget_bytes: int | None) -> BudgetPlan | None:
+    if budget_bytes is None or space.color != DEFAULT_COLOR:
+        return None
+    return smallest_set(analysis.dump, analysis.memory, space.color, budget_bytes)
+
+
+def _donation(dump: DumpSet) -> Donation | None:
+    donation = find_donation(dump)
+    return donation if donation.is_known else None

@@ -4,7 +4,6 @@ Each takes one object. What is to be shown is shown by the editor, if it can, an
 an editor may do more with it.
 """
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,11 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
-from xla_lens.features.memory_map import memory_map
-from xla_lens.features.overview import overview
 from xla_lens.features.references import references
-from xla_lens.features.report import report
-from xla_lens.features.report.facts import DEFAULT_PARTS, Part, ReportOptions
+from xla_lens.features.report import Part, parts_of, report, report_options
 from xla_lens.files import explanation_path, page_sources
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.methods import Command
@@ -28,14 +24,12 @@ from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.checks.findings import Code
 from xla_lens.model.checks.limits import over_limits
-from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
-from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.memory_map.page import PAGE_TOP, memory_map_page
+from xla_lens.render.memory_map.page import memory_map_page
 from xla_lens.render.messages.data import finding_data
 from xla_lens.render.numbers import parse_size, shortened
-from xla_lens.render.report import report_markdown, report_text
+from xla_lens.render.report import FORMATS, report_markdown, report_text
 from xla_lens.render.report.data import report_data
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
@@ -44,7 +38,6 @@ from xla_lens.text.positions import decode
 if TYPE_CHECKING:
     from xla_lens.lsp.server import XlaLensServer
 
-_TOP: Final = 20
 _WIDTH: Final = 200
 _WIDEST: Final = 200
 
@@ -65,36 +58,27 @@ async def run_command(server: "XlaLensServer", params: lsp.ExecuteCommandParams)
 async def _report(arguments: Arguments) -> Any:
     state, analysis = await arguments.analysed()
     kind = arguments.get("format", str, "markdown")
-    if kind not in ("markdown", "text", "json", "html"):
-        raise JsonRpcInvalidParams(message="format: markdown, text, json or html")
+    if kind not in FORMATS:
+        raise JsonRpcInvalidParams(message=f"format: {kind!r} is none of {', '.join(FORMATS)}")
     if kind == "html":
-        return await in_thread(_page, analysis, await state.module_for(state.path))
+        module = await state.module_for(state.path)
+        return await in_thread(lambda: "\n".join(memory_map_page(analysis, module, *page_sources())) + "\n")
     budget = parse_size(arguments.get("budget", str, ""))
     if budget is None and arguments.given.get("budget") is not None:
-        raise JsonRpcInvalidParams(message='budget: a size such as "16GiB"')
-    parts = arguments.get("parts", list, [])
-    if not all(isinstance(part, str) and part in set(Part) for part in parts):
-        raise JsonRpcInvalidParams(message=f"parts: some of {', '.join(Part)}")
-    wanted = frozenset(map(Part, parts)) or DEFAULT_PARTS
-    top = arguments.number("top")
-    options = ReportOptions(
-        top=_TOP if top is None and kind != "json" else top,
-        at_step=arguments.number("atStep"),
-        parts=wanted | {Part.BUDGET} if budget is not None else wanted - {Part.BUDGET},
-        budget_bytes=budget,
-    )
+        raise JsonRpcInvalidParams(message='budget: expected a size such as "16GiB"')
+    names = arguments.get("parts", list, [])
+    try:
+        parts = parts_of(map(str, names)) if names else frozenset[Part]()
+    except ValueError as error:
+        raise JsonRpcInvalidParams(message=f"parts: {error}") from error
+    top, at_step = arguments.number("top"), arguments.number("atStep")
+    options = report_options(parts, top=top, at_step=at_step, budget_bytes=budget, is_json=kind == "json")
     module = await state.module_for(state.path) if Part.LINE in options.parts else None
     made = await in_thread(lambda: report(analysis, _files(state, analysis), options, module))
     if kind == "json":
         return report_data(made)
     lines = report_text(made, _WIDTH) if kind == "text" else report_markdown(made)
     return "\n".join(lines) + "\n"
-
-
-def _page(analysis: Analysis, module: HloModule | None) -> str:
-    """The page of the memory map."""
-    text = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":")).encode()
-    return "\n".join(memory_map_page(overview(analysis, module, PAGE_TOP), text, *page_sources())) + "\n"
 
 
 def _files(state: DumpSetState, analysis: Analysis) -> dict[FileKind, str]:

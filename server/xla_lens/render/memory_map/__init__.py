@@ -1,1 +1,1 @@
-"""The memory map, for programs and as a page."""
+"""The memory map as JSON and as an HTML page."""

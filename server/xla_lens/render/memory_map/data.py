@@ -1,4 +1,4 @@
-"""The memory map for programs: `MemoryMap` in `vscode-extension/src/protocol.ts`."""
+"""The memory map as JSON: `MemoryMap` in `vscode-extension/src/protocol.ts`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,18 +15,18 @@ from xla_lens.syntax.columns import NONE, Column
 
 
 def memory_map_data(one: MemoryMap) -> dict[str, Any]:
-    """A map as columns of numbers. All texts stand in one list."""
+    """Return a memory map as columns of numbers; columns of texts hold indices into the list `strings`."""
     strings: list[str] = []
 
     def numbers(texts: Sequence[str], column: Column) -> list[int]:
-        """A column of numbers of texts, as numbers of all texts."""
+        """Append texts to `strings` and shift a column of indices into them accordingly."""
         first = len(strings)
         strings.extend(texts)
         found: list[int] = np.where(column == NONE, NONE, column + first).tolist()
         return found
 
     allocations, values = one.allocations, one.values
-    # Both tables have kinds.
+    # Allocations and values share the names of kinds.
     kinds = numbers(KIND_NAMES, np.append(allocations.kind, values.kind))
     return {
         "module": one.module,
@@ -62,7 +62,7 @@ def _space(space: MemorySpace) -> dict[str, Any]:
 
 
 def space_data(space: MemorySpace | SpaceSummary) -> dict[str, Any]:
-    """A memory space: `SpaceSummary`."""
+    """Return a memory space as `SpaceSummary`. A step of NONE means that nothing is ever live."""
     return {
         "color": space.color,
         "name": space_name(space.color),
@@ -73,5 +73,5 @@ def space_data(space: MemorySpace | SpaceSummary) -> dict[str, Any]:
 
 
 def printed_peak_data(peak: tuple[int, int | None] | None) -> dict[str, int | None] | None:
-    """What the dump says of its peak."""
+    """Return the step and the bytes of the peak that the dump prints, None if it prints none."""
     return {"step": peak[0], "bytes": peak[1]} if peak else None

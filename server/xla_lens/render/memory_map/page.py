@@ -1,10 +1,11 @@
-"""The memory map as a page of its own: one file that needs nothing else, and that nothing from a dump can break out of.
+"""The memory map as an HTML page: one file that loads nothing else and that no name from a dump can break out of.
 
-The script and the style are made from `vscode-extension/map`. The script finds the map in the element `memory-map`, as
-JSON, compressed by gzip, in base64, and draws it in the element `app`.
+The script and the style are built from `vscode-extension/map`. The script reads the map from the element `memory-map`
+(gzipped JSON in base64) and draws it in the element `app`.
 """
 
 import gzip
+import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
@@ -12,19 +13,30 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
-from xla_lens.features.overview import Overview, SpaceOverview
+from xla_lens.features.memory_map import memory_map
+from xla_lens.features.overview import Overview, SpaceOverview, overview
+from xla_lens.model.analysis import Analysis
+from xla_lens.model.hlo.module import HloModule
+from xla_lens.render.memory_map.data import memory_map_data
 from xla_lens.render.numbers import counted, human, percent, space_name
 
 PAGE_TOP: Final = 20
-"""Values of each memory space that are told to who runs no scripts."""
+"""Maximum number of values listed for each memory space where the browser runs no scripts."""
 
 _IN_SCRIPT: Final = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 _IN_STYLE: Final = re.compile(r"<(?=/style)", re.IGNORECASE)
-"""What would end the element, or open it again, written so that it does not and means the same in a text."""
+"""What would end the element or open another one. The replacements mean the same inside of a string literal."""
 
 
-def memory_map_page(one: Overview, map_json: bytes, script: str, style: str) -> Iterator[str]:
-    """The lines of the page of a set. `map_json` is what `memory_map_data` gives."""
+def memory_map_page(
+    analysis: Analysis, module: HloModule | None, script: str, style: str, top: int = PAGE_TOP
+) -> Iterator[str]:
+    """Yield the lines of the page of a dump set.
+
+    `script` and `style` are the bundles of the extension. `top` limits the values listed without a script.
+    """
+    one = overview(analysis, module, top)
+    data = json.dumps(memory_map_data(memory_map(analysis, module)), separators=(",", ":"))
     script = _IN_SCRIPT.sub(r"\\x3c", _with_line_feeds(script))
     style = _IN_STYLE.sub(r"\\3c ", _with_line_feeds(style))
     title = escape(f"{one.module}: memory map")
@@ -51,13 +63,13 @@ def memory_map_page(one: Overview, map_json: bytes, script: str, style: str) -> 
     yield '<div id="app"></div>'
     yield "<noscript>"
     yield f"<h1>{title}</h1>"
-    yield "<p>The map is drawn by a script, which this browser does not run. This is what there is at the peaks.</p>"
+    yield "<p>A script draws the memory map, but this browser does not run scripts. Here are the peaks as tables.</p>"
     yield from _spaces(one)
     for space in one.spaces:
         yield from _live(space)
     yield "</noscript>"
-    # The same bytes give the same page.
-    packed = b64encode(gzip.compress(map_json, mtime=0)).decode()
+    # Without a time stamp, the same dump gives the same page.
+    packed = b64encode(gzip.compress(data.encode(), mtime=0)).decode()
     yield f'<script id="memory-map" type="application/octet-stream;base64,gzip">{packed}</script>'
     yield f"<script>{script}</script>"
     yield "</body>"
@@ -65,12 +77,12 @@ def memory_map_page(one: Overview, map_json: bytes, script: str, style: str) -> 
 
 
 def _with_line_feeds(code: str) -> str:
-    """Browsers read line ends so, and a policy tells what they have read."""
+    """Normalize line ends as browsers do before they compare the content with the hash in the policy."""
     return code.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _source(code: str) -> str:
-    """What a policy names a script or a style by."""
+    """The hash by which the content security policy allows a script or a style."""
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
 
 

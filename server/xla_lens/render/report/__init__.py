@@ -1,148 +1,104 @@
-"""A report as text and as Markdown."""
+"""Reports as text and as Markdown: which parts they have, in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from xla_lens.features.report.facts import Part, Report, SpaceReport
+from xla_lens.features.report import Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
-from xla_lens.model.places.subjects import Subject, SubjectKind
-from xla_lens.render.numbers import counted, human, percent, space_name
-from xla_lens.render.report import blocks
-from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Words
-from xla_lens.render.report.lines import MAX_STACKS, line_part
+from xla_lens.render.numbers import counted, human
+from xla_lens.render.report.advice import alive_sections, budget_sections, donation_sections, padding_sections
+from xla_lens.render.report.allocations import arenas_sections
+from xla_lens.render.report.blocks import Command, Name, Outline, Section, Sections, Text
 from xla_lens.render.report.markdown import markdown_lines
-from xla_lens.render.report.parts import (
-    alive_part,
-    arenas_part,
-    curve_part,
-    explained_part,
-    live_set_part,
-    padding_part,
-    source_part,
+from xla_lens.render.report.peak import (
+    curve_sections,
+    live_at_peak_sections,
+    live_at_step_sections,
+    peak_sections,
+    printed_peak_sections,
+    totals_sections,
 )
-from xla_lens.render.report.plain import Room, plain_lines
-from xla_lens.render.report.savings import budget_part, donation_part
-from xla_lens.render.report.words import step_link
+from xla_lens.render.report.sources import line_sections, source_sections
+from xla_lens.render.report.text import Layout, text_lines
+from xla_lens.render.report.values import steps_text
 
-_WORTH_MORE: Final = 1 << 16
-"""Of memory spaces of which less is ever live, only that is told. JSON has it all."""
+FORMATS: Final = ("text", "markdown", "json", "html")
+"""The formats of `xla-lens report`; HTML is the memory map, see `render/memory_map/page.py`."""
 
+_REPORT_PARTS: Final[tuple[Callable[[Report], Sections], ...]] = (totals_sections, peak_sections, printed_peak_sections)
 
-def report_text(one: Report, width: int) -> Iterator[str]:
-    """The lines of a report, cut to a width."""
-    return (line.text for line in plain_lines(report_outline(one), Room(width, stretch=1)))
+_SPACE_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
+    curve_sections,
+    live_at_peak_sections,
+    live_at_step_sections,
+)
 
+_BIG_SPACE_PARTS: Final[tuple[Callable[[Report, SpaceReport], Sections], ...]] = (
+    line_sections,
+    source_sections,
+    alive_sections,
+    padding_sections,
+    arenas_sections,
+    budget_sections,
+)
+"""What is shown of a memory space, in order. Each function returns no sections if its part was not requested."""
 
-def report_markdown(one: Report) -> Iterator[str]:
-    """The lines of a report as Markdown."""
-    return markdown_lines(report_outline(one))
-
-
-def report_outline(one: Report) -> Outline:
-    """What a report says."""
-    name = next(iter(one.files.values())).rpartition("/")[2]
-    parts = (*_whole(one), *_over_time(one), *_rest(one))
-    return Outline(Name(one.module or name, widest=None), tuple(_head(one)), tuple(part for part in parts if part))
-
-
-def _head(one: Report) -> Iterator[tuple[str, Words]]:
-    first = next(iter(one.files.values()))
-    yield "files", (f"{', '.join(one.files)} in ", Name(first.rpartition("/")[0] or ".", widest=None))
-    if one.reserved_bytes is not None and one.allocations is not None:
-        yield "reserved", f"{human(one.reserved_bytes)} in {counted(one.allocations, 'allocation')}"
-    counts = ((one.values, "value"), (one.instructions, "scheduled instruction"))
-    told = ", ".join(counted(count, what) for count, what in counts if count is not None)
-    if told:
-        yield "holds", told
-    if one.allocations is None:
-        yield "missing", "the buffer assignment: nothing is known of allocations, sizes and offsets"
-    if not one.has_live_ranges:
-        yield "missing", "the live ranges: nothing is known of the peak"
-    if one.total_bytes is None:
-        yield "missing", "the values: nothing is known of the total, positions, uses and instructions"
-    if one.findings:
-        yield "findings", (f"{one.findings:,}: run ", Command(f"xla-lens check {first}"))
+_BIG_BYTES: Final = 1 << 16
+"""Memory spaces other than the default one need this many live bytes at their peak to have all parts. JSON has all
+parts of every memory space.
+"""
 
 
-def _whole(one: Report) -> Iterator[blocks.Part]:
-    if one.spaces and Part.TOTALS in one.parts:
-        yield _totals(one)
+def report_text(report: Report, width: int) -> Iterator[str]:
+    """Yield the lines of a report as text, truncated to a width in characters."""
+    return (line.text for line in text_lines(report_outline(report), Layout(width, stretch=1)))
 
 
-def _over_time(one: Report) -> Iterator[blocks.Part]:
-    if not one.has_live_ranges:
-        return
-    if Part.PEAK in one.parts:
-        yield _peaks(one)
-        if one.explained:
-            yield explained_part(one.explained)
-    for space in one.spaces:
-        yield from _space_parts(space, one)
+def report_markdown(report: Report) -> Iterator[str]:
+    """Yield the lines of a report as Markdown."""
+    return markdown_lines(report_outline(report))
 
 
-def _space_parts(space: SpaceReport, one: Report) -> Iterator[blocks.Part]:
-    name = space_name(space.color)
-    if space.peak and space.curve:
-        yield curve_part(space.curve, space.peak, name, one.last_step or 0)
-    if space.peak and Part.LIVE in one.parts:
-        yield live_set_part(space.peak, f"Live at the peak of {name}")
-    if space.at_step:
-        yield live_set_part(space.at_step, f"Live at the step in {name}")
-    if space.color != DEFAULT_COLOR and (not space.peak or space.peak.live_bytes < _WORTH_MORE):
-        return
-    if space.peak and space.lines:
-        yield line_part(space.lines, name, MAX_STACKS if Part.STACKS in one.parts else 0)
-    if space.peak and space.sources:
-        yield source_part(space.sources, name)
-    if space.peak and space.alive:
-        yield alive_part(space.alive, space.peak, name)
-    if space.padding:
-        yield padding_part(space.padding, name)
-    if space.arenas:
-        yield arenas_part(space.arenas, space.peak, name)
-    if space.budget:
-        yield budget_part(space.budget, space.peak, name)
+def report_outline(report: Report) -> Outline:
+    """Return a report as blocks."""
+    file = next(iter(report.files.values())).rpartition("/")[2]
+    parts = tuple(sections for sections in _parts(report) if sections)
+    return Outline(Name(report.module or file, widest=None), tuple(_head(report)), parts)
 
 
-def _rest(one: Report) -> Iterator[blocks.Part]:
-    if one.donation and Part.DONATION in one.parts:
-        yield donation_part(one.donation)
-    if one.lacks_step:
-        end = "nothing is known of steps" if one.last_step is None else f"the steps are 0 to {one.last_step}"
-        yield (Section(f"There is no step {one.asked_step}: {end}."),)
+def missing_step(report: Report, step: int) -> str:
+    """Say that a dump has no such step, and which it has."""
+    has = "its schedule is missing" if report.end_step is None else f"the steps are {steps_text(0, report.end_step)}"
+    return f"The dump has no step {step}: {has}."
 
 
-def _totals(one: Report) -> blocks.Part:
-    kinds = list(dict.fromkeys(kind.kind for space in one.spaces for kind in space.kinds))
-    rows = []
-    for space in one.spaces:
-        sizes = {kind.kind: human(kind.size_bytes) for kind in space.kinds}
-        rows.append((_space(space), human(space.reserved_bytes), *(sizes.get(kind, "") for kind in kinds)))
-    return (Section("Memory space", (Table(("", "reserved", *kinds), tuple(rows), left=(0,)),)),)
+def _parts(report: Report) -> Iterator[Sections]:
+    step = report.options.at_step
+    for part in _REPORT_PARTS:
+        yield part(report)
+    for space in report.spaces if report.has_live_ranges else ():
+        is_big = space.space.color == DEFAULT_COLOR or space.space.peak_live_bytes >= _BIG_BYTES
+        for part_of_space in (*_SPACE_PARTS, *(_BIG_SPACE_PARTS if is_big else ())):
+            yield part_of_space(report, space)
+    yield donation_sections(report)
+    if step is not None and (report.end_step is None or step > report.end_step):
+        yield (Section(missing_step(report, step)),)
 
 
-def _peaks(one: Report) -> blocks.Part:
-    told: list[Words | Table] = []
-    if one.spaces:
-        header = ("", "true", "of reserved", "at step", "instruction", "live at the printed peak")
-        told.append(Table(header, tuple(map(_peak, one.spaces)), left=(0, 4)))
-    if one.printed_peak_step is not None and one.printed_peak_bytes is not None:
-        printed = f"XLA prints a peak of {human(one.printed_peak_bytes)} at step {one.printed_peak_step}"
-        told.append((Linked(printed, Subject(SubjectKind.PRINTED_PEAK, 0)), "."))
-    return (Section("Peak", tuple(told)),) if told else ()
-
-
-def _peak(space: SpaceReport) -> tuple[Words, ...]:
-    peak, printed = space.peak, space.live_at_printed_peak
-    return (
-        _space(space),
-        human(peak.live_bytes if peak else 0),
-        percent(peak.live_bytes if peak else 0, space.reserved_bytes),
-        step_link(peak.step) if peak else "",
-        Name(peak.instruction or "") if peak else "",
-        human(printed) if printed is not None else "",
-    )
-
-
-def _space(space: SpaceReport) -> str:
-    return f"{space.color} {space_name(space.color)}"
+def _head(report: Report) -> Iterator[tuple[str, Text]]:
+    first = next(iter(report.files.values()))
+    yield "files", (f"{', '.join(report.files)} in ", Name(first.rpartition("/")[0] or ".", widest=None))
+    if report.reserved_bytes is not None and report.allocation_count is not None:
+        yield "reserved", f"{human(report.reserved_bytes)} in {counted(report.allocation_count, 'allocation')}"
+    counts = ((report.value_count, "value"), (report.instruction_count, "scheduled instruction"))
+    contents = ", ".join(counted(count, noun) for count, noun in counts if count is not None)
+    if contents:
+        yield "contains", contents
+    if report.allocation_count is None:
+        yield "missing", "buffer assignment: allocations, sizes and offsets are unknown"
+    if not report.has_live_ranges:
+        yield "missing", "live ranges: the peak is unknown"
+    if report.total_bytes is None:
+        yield "missing", "values: the total, positions, uses and instructions are unknown"
+    if report.finding_count:
+        yield "findings", (f"{report.finding_count:,}: run ", Command(f"xla-lens check {first}"))

@@ -1,7 +1,8 @@
-"""What a report says before it is text or Markdown: sections of lines and tables.
+"""The blocks that reports are built from, before they become text, Markdown or a page.
 
-What comes from the dump is a `Name`, so that Markdown can quote it. What the dump has a place for carries its subject,
-so that a page can lead there. All else is written here, and plain.
+A report is an outline of sections; a section has a title and below it sentences and tables. Whatever comes from a dump
+is a `Name`, so that Markdown can quote it. Whatever has a place in the dump carries its subject, so that a page can
+link there. Everything else is our own wording and contains no markup.
 """
 
 from collections.abc import Iterable
@@ -13,12 +14,12 @@ from xla_lens.model.places.subjects import Subject
 WIDEST_NAME: Final = 40
 WIDEST_SHAPE: Final = 44
 LONGEST_NAME: Final = 1000
-"""Of a name that may go on to the end of the line."""
+"""Maximum characters of a name that may run to the end of its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What the dump calls something, in `widest` characters at most; or a path, of which nothing is left out: None."""
+    """A name from the dump, truncated to `widest` characters; None for a path, which is never truncated."""
 
     text: str
     subject: Subject | None = None
@@ -27,7 +28,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Words about something that the dump has a place for."""
+    """Our own words about something that has a place in the dump."""
 
     text: str
     subject: Subject
@@ -35,60 +36,76 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What to type into a terminal."""
+    """A command line for the reader to run."""
 
     text: str
 
 
-Word: TypeAlias = str | Name | Linked | Command
-Words: TypeAlias = Word | tuple[Word, ...]
+Inline: TypeAlias = str | Name | Linked | Command
+Text: TypeAlias = Inline | tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a column. Columns of text are aligned to the left, columns of numbers to the right."""
+
+    title: str
+    is_text: bool = False
+
+
+def headers(*titles: str, text: tuple[str, ...] = ()) -> tuple[Header, ...]:
+    """Return headers with some titles; those that are also in `text` belong to columns of text."""
+    return tuple(Header(title, title in text) for title in titles)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, aligned to the right but for those whose numbers are in `left`. A header that text can do without is
-    there for formats that need one. In a tree, two blanks before what a cell says stand for each level.
+    """A table.
+
+    Formats for people may omit a header that says nothing new (`has_text_header`); Markdown needs one. In a tree, each
+    level is two spaces in front of the text of a cell. `indent` is the number of spaces in front of each row of text.
     """
 
-    header: tuple[str, ...]
-    rows: tuple[tuple[Words, ...], ...]
-    left: tuple[int, ...]
-    has_plain_header: bool = True
+    header: tuple[Header, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    has_text_header: bool = True
     indent: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title, and the sentences and tables below it. A table whose first column has no header may stand in the line of
-    the title. `level` is 1 for a part of the section before.
+    """A title with sentences and tables below it.
+
+    If the first block is a table whose first column has no title, text puts the section's title there. `level` is 1 for
+    a subsection of the section above.
     """
 
-    title: Words
-    blocks: tuple[Words | Table, ...] = ()
+    title: Text
+    blocks: tuple[Text | Table, ...] = ()
     level: int = 0
 
 
-Part: TypeAlias = tuple[Section, ...]
-"""Sections that belong together."""
+Sections: TypeAlias = tuple[Section, ...]
+"""Sections that belong together: text has no empty line between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A whole report: its title, some facts by their labels, and its parts."""
+    """A whole report: its title, some labelled facts, and its sections."""
 
-    title: Words
-    facts: tuple[tuple[str, Words], ...]
-    parts: tuple[Part, ...]
-
-
-def words_of(words: Words) -> tuple[Word, ...]:
-    """The single words."""
-    return words if isinstance(words, tuple) else (words,)
+    title: Text
+    facts: tuple[tuple[str, Text], ...]
+    parts: tuple[Sections, ...]
 
 
-def joined(all_words: Iterable[Words], separator: str) -> tuple[Word, ...]:
-    """Words with a separator between them."""
-    found: list[Word] = []
-    for words in all_words:
-        found += [separator, *words_of(words)] if found else words_of(words)
+def inlines(text: Text) -> tuple[Inline, ...]:
+    """Return the pieces of a text."""
+    return text if isinstance(text, tuple) else (text,)
+
+
+def joined(texts: Iterable[Text], separator: str) -> tuple[Inline, ...]:
+    """Join texts with a separator."""
+    found: list[Inline] = []
+    for text in texts:
+        found += [separator, *inlines(text)] if found else inlines(text)
     return tuple(found)

@@ -1,70 +1,296 @@
-"""A report for programs."""
+"""Reports as JSON. The format is described in `docs/report.schema.json`, which the tests validate."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from xla_lens.features.report.facts import LiveSet, Part, Report, SpaceReport
+from xla_lens.features.report import ArenaReport, LiveSet, Part, PeakWithout, Report, SpaceReport
+from xla_lens.model.advice.alive import Reason
+from xla_lens.model.advice.budget import BudgetPlan
+from xla_lens.model.advice.donation import Donation, Fit
+from xla_lens.model.advice.padding import padding_of
+from xla_lens.model.attribution.by_line import LineBytes
+from xla_lens.model.attribution.by_source import Node
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.memory.allocation_history import Biography, Intervals
+from xla_lens.model.memory.printed_peak import PrintedPeak
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.report.values import reader_names, shape_text
+from xla_lens.syntax.columns import NONE, Column
 
 
-def report_data(one: Report) -> dict[str, Any]:
-    """What a report says, for programs. The schema is in the README. Parts that were not asked for are left out."""
-    printed: dict[str, Any] = {
-        "total_bytes": one.total_bytes,
-        "peak_step": one.printed_peak_step,
-        "peak_bytes": one.printed_peak_bytes,
-    }
-    if Part.PEAK in one.parts:
-        explained = one.explained
-        printed["explained"] = explained and {
-            "listed": explained.listed and asdict(explained.listed),
-            "counted_at_printed": explained.counted_at_printed and asdict(explained.counted_at_printed),
-            "counted_at_peak": explained.counted_at_peak and asdict(explained.counted_at_peak),
-        }
+def report_data(report: Report) -> dict[str, Any]:
+    """Return a report as a JSON object. Parts that were not requested are left out."""
+    parts = report.options.parts
+    step, size_bytes = report.printed or (None, None)
+    printed: dict[str, Any] = {"total_bytes": report.total_bytes, "peak_step": step, "peak_bytes": size_bytes}
+    if Part.PEAK in parts:
+        printed["explained"] = report.printed_peak and _printed_peak(report.printed_peak)
     known: dict[str, Any] = {
-        "module": one.module,
-        "files": {kind.value: path for kind, path in one.files.items()},
-        "instructions": one.instructions,
-        "values": one.values,
-        "allocations": one.allocations,
-        "reserved_bytes": one.reserved_bytes,
+        "module": report.module,
+        "files": {kind.value: path for kind, path in report.files.items()},
+        "instructions": report.instruction_count,
+        "values": report.value_count,
+        "allocations": report.allocation_count,
+        "reserved_bytes": report.reserved_bytes,
         "printed": printed,
     }
-    if Part.DONATION in one.parts:
-        known["donation"] = one.donation and asdict(one.donation)
-    return known | {"memory_spaces": [_space(space, one) for space in one.spaces]}
+    if Part.DONATION in parts:
+        known["donation"] = report.donation and _donation(report, report.donation)
+    return known | {"memory_spaces": [_space(report, one) for one in report.spaces]}
 
 
-def _space(space: SpaceReport, one: Report) -> dict[str, Any]:
-    peak = space.peak
+def _space(report: Report, one: SpaceReport) -> dict[str, Any]:
+    dump, space, parts, top = report.dump, one.space, report.options.parts, report.options.top
     known: dict[str, Any] = {
         "color": space.color,
         "reserved_bytes": space.reserved_bytes,
-        "peak_step": peak.step if peak else None,
-        "peak_instruction": peak.instruction if peak else None,
-        "peak_live_bytes": (peak.live_bytes if peak else 0) if one.has_live_ranges else None,
-        "live_bytes_at_printed_peak": space.live_at_printed_peak,
+        "peak_step": space.peak_step,
+        "peak_instruction": dump.instruction_at(space.peak_step) if space.peak_step is not None else None,
+        "peak_live_bytes": space.peak_live_bytes if report.has_live_ranges else None,
+        "live_bytes_at_printed_peak": one.live_at_printed_peak,
     }
-    if Part.LIVE in one.parts:
-        known["live_at_peak"] = [asdict(value) for value in peak.values] if peak else []
-    if one.asked_step is not None:
-        known["at_step"] = space.at_step and _live_set(space.at_step)
-    parts = {
-        Part.CURVE: ("curve", space.curve),
-        Part.LINE: ("lines", space.lines and asdict(space.lines)),
-        Part.SOURCE: ("sources", space.sources and asdict(space.sources)),
-        Part.ALIVE: ("alive_at_peak", [asdict(value) for value in space.alive or ()]),
-        Part.PADDING: ("padding", space.padding and asdict(space.padding)),
-        Part.ARENAS: ("arenas", [asdict(arena) for arena in space.arenas or ()]),
-        Part.BIOGRAPHY: ("arenas", [asdict(arena) for arena in space.arenas or ()]),
-        Part.BUDGET: ("budget", space.budget and asdict(space.budget)),
-    }
-    return known | {name: content for part, (name, content) in parts.items() if part in one.parts}
+    if Part.LIVE in parts:
+        known["live_at_peak"] = _live_values(dump, one.peak.values[:top]) if one.peak else []
+    if report.options.at_step is not None:
+        known["at_step"] = one.at_step and _live_set(report, one.at_step)
+    if Part.CURVE in parts:
+        known["curve"] = _pairs(space.live.steps, space.live.live_bytes)
+    if Part.LINE in parts:
+        known["lines"] = one.lines and {
+            "size_bytes": one.lines.size_bytes,
+            "count": one.lines.count,
+            "lines": [_line(dump, line) for line in one.lines.lines],
+            "rest_bytes": one.lines.rest_bytes,
+            "unresolved_bytes": one.lines.unresolved_bytes,
+        }
+    if Part.SOURCE in parts:
+        known["sources"] = one.sources and {
+            "by_op_name": _node(dump, one.sources.by_op_name),
+            "by_opcode": _node(dump, one.sources.by_opcode),
+            "by_kind": _node(dump, one.sources.by_kind),
+        }
+    if Part.ALIVE in parts:
+        known["alive_at_peak"] = [_alive(dump, without) for without in one.alive]
+    if Part.PADDING in parts:
+        known["padding"] = _padding(dump, one)
+    if {Part.ARENAS, Part.HISTORY} & parts:
+        known["arenas"] = [_arena(report, arena) for arena in one.arenas]
+    if Part.BUDGET in parts:
+        known["budget"] = one.budget and _budget(dump, one.budget)
+    return known
 
 
-def _live_set(live: LiveSet) -> dict[str, Any]:
+# ---------------------------------------------------------------- values
+
+
+def _name(dump: DumpSet, value: int) -> dict[str, Any]:
+    """A value by its id, name and index; the index is null where the instruction has no tuple shape."""
+    name, index = int(dump.values.name[value]), int(dump.values.index[value])
+    return {
+        "id": int(dump.values.id[value]),
+        "name": dump.label(name, NONE),
+        "index": dump.indices[index].decode() if index != NONE else None,
+    }
+
+
+def _names(dump: DumpSet, values: Iterable[int]) -> list[dict[str, Any]]:
+    return [_name(dump, value) for value in values]
+
+
+def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
+    table, quotes = dump.values, Quotes(dump)
+    return [
+        {
+            **_name(dump, value),
+            "allocation": int(dump.allocations.index[table.allocation[value]]),
+            "offset": int(table.offset[value]),
+            "size_bytes": int(table.size_bytes[value]),
+            "shape": shape_text(dump, value),
+            "start_step": int(table.start_step[value]),
+            "end_step": int(table.end_step[value]),
+            "op_name": quotes.op_name(int(table.name[value])),
+        }
+        for value in values.tolist()
+    ]
+
+
+def _live_set(report: Report, live: LiveSet) -> dict[str, Any]:
     return {
         "step": live.step,
-        "instruction": live.instruction,
+        "instruction": report.dump.instruction_at(live.step),
         "live_bytes": live.live_bytes,
-        "live": [asdict(value) for value in live.values],
+        "live": _live_values(report.dump, live.values[: report.options.top]),
+    }
+
+
+def _ids(dump: DumpSet, values: tuple[int, ...]) -> list[int]:
+    ids: list[int] = dump.values.id[list(values)].tolist()
+    return ids
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _printed_peak(printed: PrintedPeak) -> dict[str, Any]:
+    return {
+        "listed": printed.listed and asdict(printed.listed),
+        "counted_at_printed": printed.counted_at_printed and asdict(printed.counted_at_printed),
+        "counted_at_peak": printed.counted_at_peak and asdict(printed.counted_at_peak),
+    }
+
+
+def _line(dump: DumpSet, line: LineBytes) -> dict[str, Any]:
+    frame = line.frame
+    return {
+        "file": frame.file if frame else None,
+        "line": frame.line if frame else None,
+        "function": frame.function if frame else None,
+        "size_bytes": line.size_bytes,
+        "values": _ids(dump, line.values),
+        "stacks": [
+            {"size_bytes": stack.size_bytes, "frames": [asdict(frame) for frame in stack.frames]}
+            for stack in line.stacks
+        ],
+    }
+
+
+def _node(dump: DumpSet, node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "size_bytes": node.size_bytes,
+        "own_bytes": node.own_bytes,
+        "count": node.count,
+        "values": _ids(dump, node.values),
+        "children": [_node(dump, child) for child in node.children],
+    }
+
+
+def _alive(dump: DumpSet, without: PeakWithout) -> dict[str, Any]:
+    ending = without.ending
+    return {
+        **_name(dump, without.value),
+        "size_bytes": int(dump.values.size_bytes[without.value]),
+        "freed_bytes": without.freed_bytes,
+        "next_peak_bytes": without.next_peak_bytes,
+        "next_peak_step": without.next_peak_step,
+        "end_step": int(dump.values.end_step[without.value]),
+        "reason": (ending.reason if ending else Reason.UNKNOWN).name.lower(),
+        "ended_by": reader_names(dump, ending) if ending else [],
+    }
+
+
+def _padding(dump: DumpSet, one: SpaceReport) -> dict[str, Any] | None:
+    if one.padding is None:
+        return None
+    at_peak = one.padding.at_peak
+    rows = ((int(at_peak.values[row]), int(at_peak.padding_bytes[row])) for row in one.padding.biggest)
+    return {
+        "padding_bytes": at_peak.total_bytes,
+        "unknown_bytes": at_peak.unknown_bytes,
+        "values": [_padded_value(dump, value, padding_bytes) for value, padding_bytes in rows],
+    }
+
+
+def _padded_value(dump: DumpSet, value: int, padding_bytes: int) -> dict[str, Any]:
+    padding = padding_of(dump, value)
+    return {
+        **_name(dump, value),
+        "shape": shape_text(dump, value),
+        "size_bytes": int(dump.values.size_bytes[value]),
+        "logical_bytes": padding.logical_bytes if padding else None,
+        "padding_bytes": padding_bytes,
+        "causes": [asdict(part) for part in padding.parts] if padding else [],
+        "unexplained": padding.unexplained.value if padding and padding.unexplained else None,
+    }
+
+
+def _arena(report: Report, one: ArenaReport) -> dict[str, Any]:
+    dump, arena, rows = report.dump, one.arena, one.history_rows
+    return {
+        "allocation": int(dump.allocations.index[arena.allocation]),
+        "size_bytes": arena.size_bytes,
+        "peak_step": arena.peak_step,
+        "peak_bytes": arena.peak_bytes,
+        "fragmentation": arena.fragmentation,
+        "never_used_bytes": one.history.never_used_bytes,
+        "holes": _intervals(one.history.free_at_space_peak, 0),
+        "full_size_steps": _intervals(arena.full_size_steps, 1),
+        "reaching": _names(dump, arena.reaching[: report.options.top].tolist()),
+        "history": _history(dump, one.history, rows) if rows is not None else None,
+    }
+
+
+def _history(dump: DumpSet, history: Biography, rows: Column) -> list[dict[str, Any]]:
+    columns = (history.value, history.offset, history.end_offset, history.start_step, history.end_step)
+    return [
+        {
+            **_name(dump, value),
+            "offset": offset,
+            "end_offset": end_offset,
+            "start_step": start if start != NONE else None,
+            "end_step": end if start != NONE else None,
+        }
+        for value, offset, end_offset, start, end in zip(*(column[rows].tolist() for column in columns), strict=True)
+    ]
+
+
+def _intervals(intervals: Intervals | None, less: int) -> list[tuple[int, int]]:
+    """Starts and ends; an end less 1 is the last one inside of its interval."""
+    return _pairs(intervals.start, intervals.end - less) if intervals is not None else []
+
+
+def _pairs(first: Column, second: Column) -> list[tuple[int, int]]:
+    return list(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def _budget(dump: DumpSet, plan: BudgetPlan) -> dict[str, Any]:
+    return {
+        "budget_bytes": plan.budget_bytes,
+        "is_reached": plan.is_reached,
+        "is_proven_smallest": plan.is_proven_smallest,
+        "at_least": plan.at_least,
+        "peak_bytes": plan.peak_bytes,
+        "peak_step": plan.peak_step,
+        "values": _live_values(dump, plan.values),
+    }
+
+
+def _donation(report: Report, donation: Donation) -> dict[str, Any]:
+    dump, top = report.dump, report.options.top
+    return {
+        "donated_count": len(donation.donated),
+        "donated_bytes": donation.donated_bytes,
+        "donated": [
+            {
+                "parameter": _name(dump, row.parameter),
+                "reused_by": _names(dump, row.heirs),
+                "size_bytes": row.size_bytes,
+            }
+            for row in donation.donated[:top]
+        ],
+        "missed_count": len(donation.missed),
+        "missed_bytes": {fit.value: donation.missed_bytes(fit) for fit in Fit},
+        "missed": [
+            {
+                "parameter": _name(dump, row.parameter),
+                "output": _name(dump, row.output),
+                "last_read": row.last_read,
+                "birth": row.birth,
+                "fit": row.fit.value,
+                "size_bytes": row.size_bytes,
+            }
+            for row in donation.missed[:top]
+        ],
+        "copies_count": len(donation.kept_apart),
+        "copies_bytes": donation.kept_apart_bytes,
+        "copies": [
+            {
+                "copy": _name(dump, row.copy),
+                "parameter": _name(dump, row.parameter),
+                "is_output": row.is_output,
+                "size_bytes": row.size_bytes,
+            }
+            for row in donation.kept_apart[:top]
+        ],
     }

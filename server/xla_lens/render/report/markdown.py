@@ -1,23 +1,22 @@
-"""A report as Markdown, fit to be pasted into an issue. No name from a dump becomes a link or markup."""
+"""Reports as Markdown for issues and chats. No name from a dump can become a link or markup."""
 
 from collections.abc import Iterator
 from typing import Final
 
 from xla_lens.render.markdown import code, table
-from xla_lens.render.report.blocks import Command, Linked, Name, Outline, Section, Table, Word, Words, words_of
+from xla_lens.render.report.blocks import Command, Inline, Linked, Name, Outline, Section, Table, Text, inlines
 
-_LONGEST: Final = 4096
-"""Of a path, which is of no use if it is cut."""
+_LONGEST_PATH: Final = 4096
 
 _INDENT: Final = "&emsp;"
 
 
 def markdown_lines(outline: Outline) -> Iterator[str]:
-    """The lines of a report."""
+    """Yield the lines of a report."""
     yield f"## {_markdown(outline.title)}"
     yield ""
-    for label, words in outline.facts:
-        yield f"- {label}: {_markdown(words)}"
+    for label, text in outline.facts:
+        yield f"- {label}: {_markdown(text)}"
     for part in outline.parts:
         for section in part:
             yield from _section(section)
@@ -29,24 +28,26 @@ def _section(section: Section) -> Iterator[str]:
     for block in section.blocks:
         yield ""
         if isinstance(block, Table):
-            yield from table(block.header, ([_markdown(cell) for cell in row] for row in block.rows), block.left)
+            titles = [column.title for column in block.header]
+            left = [number for number, column in enumerate(block.header) if column.is_text]
+            yield from table(titles, ([_markdown(cell) for cell in row] for row in block.rows), left)
         else:
             yield _markdown(block)
 
 
-def _markdown(words: Words) -> str:
-    text = "".join(map(_word, words_of(words)))
-    # The first level of a tree needs no room.
-    level = (len(text) - len(text.lstrip(" "))) // 2 - 1
-    return _INDENT * max(level, 0) + text.lstrip(" ")
+def _markdown(text: Text) -> str:
+    line = "".join(map(_inline, inlines(text)))
+    # The first level of a tree is not indented.
+    level = (len(line) - len(line.lstrip(" "))) // 2 - 1
+    return _INDENT * max(level, 0) + line.lstrip(" ")
 
 
-def _word(word: Word) -> str:
-    match word:
+def _inline(inline: Inline) -> str:
+    match inline:
         case Name(text, _, widest):
-            return code(text) if widest else code(text, _LONGEST)
+            return code(text) if widest else code(text, _LONGEST_PATH)
         case Command(text):
-            return code(text, _LONGEST)
+            return code(text, _LONGEST_PATH)
         case Linked(text):
             return text
-    return word
+    return inline

@@ -1,0 +1,185 @@
+"""The parts of a report about the peak: totals, the recomputed and the printed peak, live values, live bytes."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from xla_lens.features.report import LiveSet, Part, Report, SpaceReport
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
+from xla_lens.model.places.subjects import Subject, SubjectKind
+from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
+from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.report.blocks import (
+    LONGEST_NAME,
+    WIDEST_SHAPE,
+    Inline,
+    Linked,
+    Name,
+    Section,
+    Sections,
+    Table,
+    Text,
+    headers,
+)
+from xla_lens.render.report.values import (
+    live_range_text,
+    op_name_text,
+    shape_text,
+    space_label,
+    space_of,
+    step_link,
+    steps_text,
+    value_link,
+)
+
+
+def totals_sections(report: Report) -> Sections:
+    """The reserved bytes of each memory space, by what the allocations are for."""
+    if not report.spaces or Part.TOTALS not in report.options.parts:
+        return ()
+    allocations, kinds = report.dump.allocations, allocation_kinds(report.dump)
+    is_in_space = [allocations.color == one.space.color for one in report.spaces]
+    present = list(dict.fromkeys(kind for here in is_in_space for kind in np.unique(kinds[here]).tolist()))
+    rows: list[tuple[Text, ...]] = []
+    for one, here in zip(report.spaces, is_in_space, strict=True):
+        sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
+        columns = (human(sum(column)) if column else "" for column in sizes)
+        rows.append((space_label(report, one), human(one.space.reserved_bytes), *columns))
+    header = headers("", "reserved", *(KIND_NAMES[kind] for kind in present), text=("",))
+    return (Section("Memory space", (Table(header, tuple(rows)),)),)
+
+
+# ---------------------------------------------------------------- the recomputed and the printed peak
+
+
+def peak_sections(report: Report) -> Sections:
+    """The recomputed peak of each memory space, and the peak that XLA prints."""
+    if not report.has_live_ranges or Part.PEAK not in report.options.parts:
+        return ()
+    blocks: list[Text | Table] = []
+    if report.spaces:
+        titles = ("", "live bytes", "of reserved", "at step", "instruction", "live at the printed peak")
+        rows = tuple(_peak_row(report, one) for one in report.spaces)
+        blocks.append(Table(headers(*titles, text=("", "instruction")), rows))
+    if report.printed:
+        step, size_bytes = report.printed
+        printed = f"XLA prints a peak of {human(size_bytes)} at step {step}"
+        blocks.append((Linked(printed, Subject(SubjectKind.PRINTED_PEAK, 0)), "."))
+    return (Section("Peak", tuple(blocks)),) if blocks else ()
+
+
+def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
+    space, printed = one.space, one.live_at_printed_peak
+    instruction = report.dump.instruction_at(space.peak_step) if space.peak_step is not None else None
+    return (
+        space_label(report, one),
+        human(space.peak_live_bytes),
+        percent(space.peak_live_bytes, space.reserved_bytes),
+        step_link(space.peak_step),
+        Name(instruction or ""),
+        human(printed) if printed is not None else "",
+    )
+
+
+def printed_peak_sections(report: Report) -> Sections:
+    """What XLA added up to choose the step that it prints, and what it would have added up at the real peak."""
+    printed = report.printed_peak
+    if printed is None or not report.has_live_ranges:
+        return ()
+    columns: list[tuple[str, CountedBytes | None]] = [
+        ("printed list", printed.listed),
+        (f"counted at step {printed.step}", printed.counted_at_printed),
+    ]
+    at_peak = printed.counted_at_peak
+    if at_peak and at_peak.step != printed.step:
+        columns.append((f"counted at step {at_peak.step}", at_peak))
+    known = [(title, terms) for title, terms in columns if terms]
+    if not known:
+        return ()
+    terms = (
+        ("live_bytes", f"live in {space_of(report, DEFAULT_COLOR)}", 1),
+        ("died_bytes", "+ ended one step earlier", 1),
+        ("tuple_bytes", "+ tuple elements counted as whole tuples", 1),
+        ("other_space_bytes", "+ in other memory spaces", 1),
+        ("shared_bytes", "+ shared bytes counted more than once", 1),
+        ("padding_bytes", "- padding, which XLA does not count", -1),
+        ("unplaced_bytes", "+ in no allocation", 1),
+    )
+    rows: list[tuple[Text, ...]] = []
+    for field, title, sign in terms:
+        sizes = [int(getattr(column, field)) * sign for _, column in known]
+        if any(sizes) or field == "live_bytes":
+            rows.append((title, *(human(abs(size) if sign < 0 and size <= 0 else size) for size in sizes)))
+    rows.append(("= XLA's sum", *(human(column.total_bytes) for _, column in known)))
+    sums = Table(headers("", *(title for title, _ in known), text=("",)), tuple(rows))
+    rule = "XLA prints the first step at which its own sum is largest."
+    return (Section("What XLA's printed peak counts", (sums, rule)),)
+
+
+# ---------------------------------------------------------------- live values
+
+
+def live_at_peak_sections(report: Report, one: SpaceReport) -> Sections:
+    """What is live at the peak of a memory space, biggest first."""
+    if one.peak is None or Part.LIVE not in report.options.parts:
+        return ()
+    return live_set_sections(report, one.peak, f"Live at the {space_of(report, one)} peak")
+
+
+def live_at_step_sections(report: Report, one: SpaceReport) -> Sections:
+    """What is live in a memory space at the requested step, biggest first."""
+    return live_set_sections(report, one.at_step, f"Live in {space_of(report, one)}") if one.at_step else ()
+
+
+def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
+    """The values that are live at a step, biggest first."""
+    values = live.values[: report.options.top].tolist()
+    header = headers("size", "share", "value", "shape", "live", "op_name", text=("value", "shape", "live", "op_name"))
+    left_out = len(live.values) - len(values)
+    rest = (f"... and {counted(left_out, 'smaller value')}",) if left_out else ()
+    instruction = report.dump.instruction_at(live.step)
+    runs: tuple[Inline, ...] = (" (", Name(instruction, widest=LONGEST_NAME), ")") if instruction else ()
+    count = counted(len(live.values), "value")
+    found = f"{title}: {human(live.live_bytes)} in {count} at "
+    table = Table(header, tuple(_live_rows(report, live, values)))
+    return (Section((found, step_link(live.step, f"step {live.step}"), *runs), (table, *rest)),)
+
+
+def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tuple[Text, ...]]:
+    dump, quotes = report.dump, Quotes(report.dump)
+    for value in values:
+        size_bytes = int(dump.values.size_bytes[value])
+        yield (
+            human(size_bytes),
+            percent(size_bytes, live.live_bytes),
+            value_link(dump, value),
+            Name(shape_text(dump, value), widest=WIDEST_SHAPE),
+            live_range_text(dump, value),
+            op_name_text(quotes, dump, value),
+        )
+
+
+# ---------------------------------------------------------------- live bytes over time
+
+
+_ROWS: Final = 40
+_BAR: Final = 60
+
+
+def curve_sections(report: Report, one: SpaceReport) -> Sections:
+    """The live bytes of a memory space over the schedule, as bars; each bar is the maximum of its steps."""
+    if one.peak is None or Part.CURVE not in report.options.parts:
+        return ()
+    curve, end = one.space.live, (report.end_step or 0) + 1
+    parts = min(_ROWS, end)
+    bounds = [number * end // parts for number in range(parts + 1)]
+    rows: list[tuple[Text, ...]] = []
+    for first, after in pairwise(bounds):
+        most = curve.most_between(first, after - 1)
+        steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
+        rows.append((step_link(first, steps), human(most), "█" * round(_BAR * most / max(one.peak.live_bytes, 1))))
+    bars = Table(headers("steps", "live bytes", "", text=("",)), tuple(rows), has_text_header=False)
+    return (Section(f"{space_of(report, one)} live bytes over time (maximum of the steps in each row)", (bars,)),)

@@ -1,0 +1,78 @@
+"""How reports name steps, allocations and values."""
+
+from collections.abc import Sequence
+
+from xla_lens.features.report import Report, SpaceReport
+from xla_lens.model.advice.alive import Ending
+from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.places.subjects import Subject, SubjectKind
+from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render.numbers import space_name
+from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, joined
+from xla_lens.syntax.columns import NONE, Column
+
+
+def step_link(step: int | None, text: str | None = None) -> Inline:
+    """A step, empty for None."""
+    return Linked(text or f"{step}", Subject(SubjectKind.STEP, step)) if step is not None else ""
+
+
+def allocation_link(index: int) -> Linked:
+    """An allocation by its index."""
+    return Linked(f"allocation {index}", Subject(SubjectKind.ALLOCATION, index))
+
+
+def value_link(dump: DumpSet, value: int) -> Name:
+    """A value, a row of `DumpSet.values`."""
+    return Name(dump.value_label(value), Subject(SubjectKind.VALUE, int(dump.values.id[value])))
+
+
+def op_name_text(quotes: Quotes, dump: DumpSet, value: int) -> Inline:
+    """The op_name of a value, empty if it has none."""
+    op_name = quotes.op_name(int(dump.values.name[value]))
+    return Name(op_name, widest=LONGEST_NAME) if op_name else ""
+
+
+def shape_text(dump: DumpSet, value: int) -> str:
+    """The shape of a value with its layout, empty if it is unknown."""
+    return (dump.shape(value) or b"").decode("utf-8", "replace")
+
+
+def live_range_text(dump: DumpSet, value: int) -> str:
+    """The first and the last step of a value: ``35–37``."""
+    return steps_text(int(dump.values.start_step[value]), int(dump.values.end_step[value]))
+
+
+def steps_text(first: int, last: int) -> str:
+    """A range of steps, both included: ``35–37``."""
+    return f"{first}–{last}"
+
+
+def first_names(names: Sequence[Name]) -> tuple[Inline, ...]:
+    """Two names, and how many more there are."""
+    more = len(names) - 2
+    return (*joined(names[:2], ", "), f" and {more:,} more") if more > 0 else joined(names, ", ")
+
+
+def first_values(dump: DumpSet, values: Column) -> tuple[Inline, ...]:
+    """Two values, and how many more there are."""
+    return first_names([value_link(dump, value) for value in values.tolist()])
+
+
+def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:
+    """The instructions that read a value, or pass it on, at its last step."""
+    names = [*dump.uses.name[list(ending.uses)].tolist(), *dump.positions.name[list(ending.positions)].tolist()]
+    return tuple(dict.fromkeys(dump.label(name, NONE) for name in names))
+
+
+def space_of(
+    report: Report,  # noqa: ARG001
+    one: SpaceReport | int,
+) -> str:
+    """The name of a memory space, also by its number: ``HBM``."""
+    return space_name(one if isinstance(one, int) else one.space.color)
+
+
+def space_label(report: Report, one: SpaceReport) -> str:
+    """The name of a memory space and its number, as the rows of a table show it."""
+    return f"{one.space.color} {space_of(report, one)}"
