@@ -14,6 +14,8 @@ from samples import DUMPS, SEED, SPLIT, TPU, facts
 from xla_lens.cli.main import main
 from xla_lens.files import find_sets
 
+NO_DUMPS = "this folder contains no dumps. XLA writes them with --xla_dump_to=DIR --xla_dump_hlo_as_text"
+
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     """The exit status of a command, what it printed, and its errors."""
@@ -39,25 +41,25 @@ def test_report(capsys: pytest.CaptureFixture[str]) -> None:
 {SEED.name}
   files      buffer-assignment in {SEED.parent}
   reserved   580.0 KiB in 5 allocations
-  holds      6 values, 7 scheduled instructions
+  contains   6 values, 7 scheduled instructions
 
 Memory space   reserved  parameter       temp   output
   0 default   580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
 
-Peak              true  of reserved  at step  instruction    live at the printed peak
-  0 default  580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
+Peak         live bytes  of reserved  at step  instruction    live at the printed peak
+  0 default   580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
   XLA prints a peak of 328.0 KiB at step 5.
 
 """
     )
     assert (
         """
-Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
+Live at the default peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
        size   share  value          shape                 live  op_name
-  256.0 KiB  44.1 %  param          f32[64,256,4]{2,1,0}  0-7
-  256.0 KiB  44.1 %  fusion         f32[64,1024]{1,0}     3-4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
-   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{2,1,0}  0-7
-    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{1,0}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
+  256.0 KiB  44.1 %  param          f32[64,256,4]{2,1,0}  0–7
+  256.0 KiB  44.1 %  fusion         f32[64,1024]{1,0}     3–4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
+   64.0 KiB  11.0 %  param.1        f32[1024,4,4]{2,1,0}  0–7
+    4.0 KiB   0.7 %  cublas-gemm.1  f32[64,16]{1,0}       4–5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
 """  # noqa: E501
         in out
     )
@@ -65,12 +67,12 @@ Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
 
 def test_report_of_a_step_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "report", SEED, "--at", 8)
-    assert out.endswith("\n\nThere is no step 8: the steps are 0 to 7.\n")
+    assert out.endswith("\n\nThe dump has no step 8: the steps are 0–7.\n")
     _, (report,) = run_json(capsys, "report", SEED, "--at", 8)
     assert report["memory_spaces"][0]["at_step"] is None
     without_schedule = next(DUMPS.glob("cpu-tf2.5.3/*/*-buffer-assignment.txt"))
     _, out, _ = run(capsys, "report", without_schedule, "--at", 0)
-    assert out.endswith("\n\nThere is no step 0: nothing is known of steps.\n")
+    assert out.endswith("\n\nThe dump has no step 0: its schedule is missing.\n")
 
 
 def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -89,9 +91,9 @@ def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp
 
 def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "report", SEED, "--at", 0, "--top", 1)
-    assert "Live at the peak of default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
+    assert "Live at the default peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
     assert "  ... and 3 smaller values" in out
-    assert "Live at the step in default: 320.0 KiB in 2 values at step 0 (param.1)" in out
+    assert "Live in default: 320.0 KiB in 2 values at step 0 (param.1)" in out
     _, (report,) = run_json(capsys, "report", SEED, "--at", 0)
     assert report["memory_spaces"][0]["at_step"]["live_bytes"] == 327680
     assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]
@@ -102,8 +104,8 @@ def test_report_says_what_is_missing(capsys: pytest.CaptureFixture[str], tmp_pat
     alone.write_bytes(SPLIT.read_bytes())
     status, out, _ = run(capsys, "report", alone)
     assert status == 0
-    assert "missing    the live ranges" in out
-    assert "missing    the values" in out
+    assert "missing    live ranges" in out
+    assert "missing    values" in out
     _, (report,) = run_json(capsys, "report", alone)
     assert set(report["printed"].values()) == {None}
     assert report["memory_spaces"][0]["peak_live_bytes"] is None
@@ -169,7 +171,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     lines = out.splitlines()
     understated = [line for line in lines if not line.startswith("  ")][:-1]
     assert all("information[peak-understated] This is not the peak: " in line for line in understated)
-    assert lines[-1] == f"{len(find_sets(DUMPS))} dump sets checked: {len(understated)} information"
+    assert lines[-1] == f"{len(find_sets(DUMPS))} dumps checked: {len(understated)} information"
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
     status, out, _ = run(capsys, "check", SEED, broken, "--ignore", "peak-understated")
@@ -177,7 +179,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert out == (
         f"{broken}:14:1: error[total-mismatch] The total is 1 bytes, but the 5 allocations add up to 593,928: "
         "580.0 KiB more than the total.\n"
-        "2 dump sets checked: 1 error\n"
+        "2 dumps checked: 1 error\n"
     )
 
 
@@ -219,10 +221,10 @@ def test_check_some_codes_only(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     ("content", "reason"),
     [
         (None, "No such file or directory"),
-        (b"", "not a dump"),
-        (b"hello\n", "not a dump"),
-        (b"\x00\xff" * 1000, "not a dump"),
-        (b"HloModule jit_f\n", "without a buffer assignment"),
+        (b"", "not an XLA dump"),
+        (b"hello\n", "not an XLA dump"),
+        (b"\x00\xff" * 1000, "not an XLA dump"),
+        (b"HloModule jit_f\n", "has no *-buffer-assignment.txt file beside it"),
     ],
 )
 def test_what_cannot_run_is_said_in_one_line(
@@ -244,27 +246,27 @@ def test_a_name_of_a_dump_alone_is_none(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, suffix: str
 ) -> None:
     path = tmp_path / f"x{suffix}"
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: No such file or directory\n")
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
     path.symlink_to(tmp_path / "nothing")
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: No such file or directory\n")
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: cannot be read: No such file or directory\n")
     path.unlink()
     os.mkfifo(path)
-    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: not a file\n")
-    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: no dumps in this folder\n")
+    assert run(capsys, command, path) == (2, "", f"xla-lens: {path}: not a regular file\n")
+    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
 
 def test_the_longest_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     suffix = "-buffer-assignment.txt"
     path = tmp_path / ("x" * (255 - len(suffix)) + suffix)
     path.write_bytes(SWAP.read_bytes())
-    assert run(capsys, "check", path) == (0, "1 dump set checked, nothing found\n", "")
-    assert run(capsys, "check", tmp_path) == (0, "1 dump set checked, nothing found\n", "")
+    assert run(capsys, "check", path) == (0, "1 dump checked, no findings\n", "")
+    assert run(capsys, "check", tmp_path) == (0, "1 dump checked, no findings\n", "")
 
 
 @pytest.mark.parametrize("command", ["report", "check"])
 def test_a_folder_without_dumps(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: no dumps in this folder\n")
+    assert run(capsys, command, tmp_path) == (2, "", f"xla-lens: {tmp_path}: {NO_DUMPS}\n")
 
 
 @pytest.mark.parametrize(
@@ -337,5 +339,6 @@ def test_a_page_shows_one_dump_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, out) == (2, "")
     first = next(iter(find_sets(DUMPS)[0].paths.values()))
     assert err == (
-        f"xla-lens: {DUMPS}: {len(find_sets(DUMPS))} dumps, and a page shows one: choose one of them, such as {first}\n"
+        f"xla-lens: {DUMPS}: contains {len(find_sets(DUMPS))} dumps, but an HTML page shows one. "
+        f"Choose one of them, such as {first}\n"
     )

@@ -32,12 +32,12 @@ def test_why_xla_prints_another_peak(capsys: pytest.CaptureFixture[str]) -> None
     assert (
         _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
         == """\
-Why XLA prints that                   printed list  counted at step 5  counted at step 4
-  live in the default memory space       324.0 KiB          324.0 KiB          580.0 KiB
-  + died one step before                       0 B          256.0 KiB                0 B
-  + on the same bytes, counted twice       4.0 KiB            4.0 KiB                0 B
-  = XLA's sum                            328.0 KiB          584.0 KiB          580.0 KiB
-  XLA prints the first step at which what it counts adds up to the most."""
+What XLA's printed peak counts           printed list  counted at step 5  counted at step 4
+  live in default                           324.0 KiB          324.0 KiB          580.0 KiB
+  + ended one step earlier                        0 B          256.0 KiB                0 B
+  + shared bytes counted more than once       4.0 KiB            4.0 KiB                0 B
+  = XLA's sum                               328.0 KiB          584.0 KiB          580.0 KiB
+  XLA prints the first step at which its own sum is largest."""
     )
 
 
@@ -45,7 +45,7 @@ def test_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "curve")
         == """\
-Live bytes of default over time, at most
+default live bytes over time (maximum of the steps in each row)
   0  320.0 KiB  █████████████████████████████████
   1  320.0 KiB  █████████████████████████████████
   2  320.0 KiB  █████████████████████████████████
@@ -59,24 +59,24 @@ Live bytes of default over time, at most
 
 def test_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "source").split("\nAt the peak of default by kind")[0]
+        _part(capsys, SPLIT, "--part", "source").split("\ndefault peak by kind")[0]
         == """\
-At the peak of default by op_name: 4.21 MiB
+default peak by op_name: 4.21 MiB
  2.29 MiB  54.4 %    jit(train_step)  8 values
  1.78 MiB  42.3 %      transpose(jvp())  3 values
  1.53 MiB  36.3 %        transpose  1 value
 256.0 KiB   5.9 %        add_any  1 value
-  2.0 KiB   0.0 %        (smaller ones)
+  2.0 KiB   0.0 %        (smaller)
 523.0 KiB  12.1 %      sub  4 values
-      4 B   0.0 %      (smaller ones)
+      4 B   0.0 %      (smaller)
  1.53 MiB  36.3 %    params[0][0]  1 value
 392.0 KiB   9.1 %    x  1 value
-  7.0 KiB   0.2 %    (smaller ones)
-At the peak of default by opcode: 4.21 MiB
+  7.0 KiB   0.2 %    (smaller)
+default peak by opcode: 4.21 MiB
  1.92 MiB  45.6 %    parameter  4 values
  1.53 MiB  36.3 %    dot  1 value
 781.0 KiB  18.1 %    fusion  7 values
-      4 B   0.0 %    (smaller ones)"""
+      4 B   0.0 %    (smaller)"""
     )
 
 
@@ -84,7 +84,7 @@ def test_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
-At the peak of default by source line: 4.21 MiB
+default peak by source line: 4.21 MiB
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
 523.0 KiB  12.1 %    /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
 256.0 KiB   5.9 %    (2 more lines)
@@ -93,11 +93,11 @@ At the peak of default by source line: 4.21 MiB
 
 
 def test_the_calls_that_led_to_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("At the peak")[2]
+    text = _part(capsys, SPLIT, "--part", "totals", "--top", 1, "--stacks").partition("\n\n")[2]
     assert (
         text
         == """\
- of default by source line: 4.21 MiB
+default peak by source line: 4.21 MiB
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
                        /home/user/programs/programs.py:50:13 in mlp_apply
                        /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
@@ -117,9 +117,9 @@ def test_source_lines_without_the_module(capsys: pytest.CaptureFixture[str], tmp
     assert (
         _part(capsys, tmp_path, "--part", "line")
         == """\
-At the peak of default by source line: 4.21 MiB
+default peak by source line: 4.21 MiB
 4.21 MiB  100.0 %    (no source)  13 values
-  The lines of 2.29 MiB stand in the HLO module, which is not there or does not tell."""
+  2.29 MiB have a source line that only the HLO module contains, and that file is missing or lacks the line."""
     )
 
 
@@ -127,7 +127,7 @@ def test_source_lines_of_a_release_that_tells_them_itself(capsys: pytest.Capture
     assert (
         _part(capsys, SEED, "--part", "line")
         == """\
-At the peak of default by source line: 580.0 KiB
+default peak by source line: 580.0 KiB
 256.0 KiB  44.1 %    test_auto_sharding_basic.py:50  1 value
   4.0 KiB   0.7 %    test_auto_sharding_basic.py:52  1 value
 320.0 KiB  55.2 %    (no source)  2 values"""
@@ -138,12 +138,12 @@ def test_why_values_are_alive(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "alive", "--top", 4)
         == """\
-The peak of default without one value, 4.21 MiB with all
-  the peak were  at step      freed  value                       live until  because
-       3.83 MiB       36  392.0 KiB  x.1                                 40  the caller's, to the end
-       3.96 MiB       37   1.53 MiB  params_0__0_.1                      37  read by multiply_subtract_fusion.5
-       4.06 MiB       30   1.53 MiB  dot                                 37  read by multiply_subtract_fusion.5
-       4.06 MiB       30  512.0 KiB  multiply_subtract_fusion.3          40  part of the result"""
+default peak if one buffer were gone (now 4.21 MiB)
+  peak without it  at step      saves  own bytes  value                       live until  freed by
+         3.83 MiB       36  392.0 KiB  392.0 KiB  x.1                                 40  parameter, live to the end
+         3.96 MiB       37  256.0 KiB   1.53 MiB  params_0__0_.1                      37  last read by multiply_subtract_fusion.5
+         4.06 MiB       30  162.0 KiB   1.53 MiB  dot                                 37  last read by multiply_subtract_fusion.5
+         4.06 MiB       30  162.0 KiB  512.0 KiB  multiply_subtract_fusion.3          40  part of the result, live to the end"""  # noqa: E501
     )
 
 
@@ -152,7 +152,7 @@ def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
     text = _part(capsys, seed, "--part", "padding", "--top", 3)
     one = _json(capsys, seed, "--part", "padding")
     space = next(space for space in one["memory_spaces"] if space["color"] == 0)
-    assert text.splitlines()[0].startswith("Padding at the peak of default: ")
+    assert text.splitlines()[0].startswith("Padding at the default peak: ")
     assert space["padding"]["padding_bytes"] == sum(value["padding_bytes"] for value in space["padding"]["values"])
     assert space["padding"]["padding_bytes"] > 0
     for value in space["padding"]["values"]:
@@ -164,14 +164,14 @@ def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_arenas_and_their_biographies(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        _part(capsys, SEED, "--part", "arenas,biography")
+        _part(capsys, SEED, "--part", "arenas,history")
         == """\
-Arenas of default       size  most live at once  fragmentation  free at the peak  full size at steps
-  allocation 4     256.0 KiB          256.0 KiB          0.0 %    0 B in 0 holes  3-4
-  allocation 4 needs its full size because of fusion.
-  Who holds which bytes of allocation 4 when
-    from byte       to       size  steps  value
-            0  262,144  256.0 KiB  3-4    fusion"""
+Preallocated temps in default       size       peak  fragmentation  free at the default peak  full size at steps
+  allocation 4                 256.0 KiB  256.0 KiB          0.0 %            0 B in 0 holes  3–4
+  The full size of allocation 4 is due to fusion.
+  History of allocation 4
+    start offset  end offset       size  live  value
+               0     262,144  256.0 KiB  3–4   fusion"""
     )
 
 
@@ -180,8 +180,8 @@ def test_donation(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         text
         == """\
-Donation: outputs are in the memory of 6 parameters (2.04 MiB), no more could, as far as can be told
-  3 copies (522.0 KiB) keep parameters apart from outputs:
+Donation: outputs reuse the memory of 6 parameters (2.04 MiB); no other candidates found
+  3 copies keep parameters and outputs apart (522.0 KiB):
   512.0 KiB  copy.2  of params_1__0_.1"""
     )
     donation = _json(capsys, SPLIT, "--part", "donation")["donation"]
@@ -193,12 +193,12 @@ def test_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[1]
         == """\
-Within 4.00 MiB default would stay without 1 value (the fewest); the peak would be 3.96 MiB
+To fit default into 4.00 MiB, remove this buffer (no smaller set suffices); the peak is then 3.96 MiB
       size  value           live  op_name
-  1.53 MiB  params_0__0_.1  0-37  params[0][0]"""
+  1.53 MiB  params_0__0_.1  0–37  params[0][0]"""
     )
     assert _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB").endswith(
-        "Budget of 1.00 GiB for default: The peak is within it already."
+        "The default peak already fits into 1.00 GiB"
     )
     alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
     budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
@@ -233,7 +233,7 @@ def test_the_numbers_of_all_parts_agree(capsys: pytest.CaptureFixture[str], path
             assert arena["peak_bytes"] <= arena["size_bytes"]
             if arena["fragmentation"] is not None:
                 assert arena["fragmentation"] == 1 - arena["peak_bytes"] / arena["size_bytes"]
-            assert arena["biography"] is not None
+            assert arena["history"] is not None
         if space["budget"]:
             assert space["budget"]["peak_bytes"] <= 1024
 
@@ -264,17 +264,20 @@ def test_parts_that_were_not_asked_for_are_left_out(capsys: pytest.CaptureFixtur
 
 def test_small_memory_spaces_are_told_in_brief(capsys: pytest.CaptureFixture[str]) -> None:
     text = _text(capsys, TPU)
-    assert "Live at the peak of smem" in text
-    assert "Arenas of smem" not in text
-    assert "Arenas of vmem" in text
+    assert "Live at the smem peak" in text
+    assert "Preallocated temps in smem" not in text
+    assert "Preallocated temps in vmem" in text
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--part", "nothing"), "argument --part: no such part: nothing"),
-        (("--part", ","), "argument --part: no parts"),
-        (("--budget", "much"), "argument --budget: not a size such as 16GiB: 'much'"),
+        (("--part", "nothing"), f"argument --part: unknown part 'nothing'; the parts are {', '.join(Part)}"),
+        (("--part", ","), f"argument --part: no part given; the parts are {', '.join(Part)}"),
+        (
+            ("--budget", "much"),
+            "argument --budget: 'much' is not a size; expected bytes or a size such as 16GiB or 512MiB",
+        ),
     ],
 )
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:

@@ -34,6 +34,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import user_frame
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render.memory_map.data import memory_map_data
+from xla_lens.render.report.data import report_data
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.file_names import FileKind
 
@@ -199,17 +200,19 @@ def test_the_values_are_those_of_the_report(fact: Mapping[str, Any]) -> None:
     analysis = analysis_of(DUMPS / fact["file"])
     data, dump = _data(analysis), analysis.dump
     values, strings = data["values"], data["strings"]
-    for space in report(analysis, {}, ReportOptions(parts=frozenset({Part.LIVE, Part.CURVE}))).spaces:
-        (mapped,) = (one for one in data["spaces"] if one["color"] == space.color)
-        assert list(zip(mapped["curveStep"], mapped["curveBytes"], strict=True)) == list(space.curve or ())
-        for value in space.peak.values if space.peak else ():
-            row = dump.value_of_id(value.id)
-            assert strings[values["label"][row]] == value.name + (value.index or "")
-            assert data["allocations"]["index"][values["allocation"][row]] == value.allocation
-            assert (values["offsetBytes"][row], values["sizeBytes"][row]) == (value.offset, value.size_bytes)
-            assert (values["startStep"][row], values["endStep"][row]) == (value.start_step, value.end_step)
-            assert strings[values["shape"][row]] == value.shape
-            assert (strings[values["opName"][row]] if values["opName"][row] >= 0 else None) == value.op_name
+    options = ReportOptions(parts=frozenset({Part.LIVE, Part.CURVE}))
+    for space in report_data(report(analysis, {}, options))["memory_spaces"]:
+        (mapped,) = (one for one in data["spaces"] if one["color"] == space["color"])
+        assert list(zip(mapped["curveStep"], mapped["curveBytes"], strict=True)) == space["curve"]
+        for value in space["live_at_peak"]:
+            row = dump.value_of_id(value["id"])
+            assert strings[values["label"][row]] == value["name"] + (value["index"] or "")
+            assert data["allocations"]["index"][values["allocation"][row]] == value["allocation"]
+            assert (values["offsetBytes"][row], values["sizeBytes"][row]) == (value["offset"], value["size_bytes"])
+            assert (values["startStep"][row], values["endStep"][row]) == (value["start_step"], value["end_step"])
+            assert strings[values["shape"][row]] == value["shape"]
+            op_name = strings[values["opName"][row]] if values["opName"][row] >= 0 else None
+            assert op_name == value["op_name"]
     for row in range(len(dump.values)):
         padding = padding_of(dump, row)
         assert values["paddingBytes"][row] == (

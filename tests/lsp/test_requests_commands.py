@@ -121,15 +121,15 @@ _NO_DUMP = " is neither open nor a dump"
         ("report", [{"uri": "file:///a%00b"}], f"file:///a%00b{_NO_DUMP}"),
         ("report", [{"uri": ""}], _NO_DUMP),
         ("report", [{"uri": "https://example.org/x"}], f"https://example.org/x{_NO_DUMP}"),
-        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: markdown, text, json or html"),
+        ("report", [{"uri": "{uri}", "format": "pdf"}], "format: 'pdf' is none of text, markdown, json, html"),
         ("report", [{"uri": "{uri}", "format": 5}], "format: str wanted, not int"),
         ("report", [{"uri": "{uri}", "top": "3"}], "top: int wanted, not str"),
         ("report", [{"uri": "{uri}", "top": True}], "top: int wanted, not bool"),
         ("report", [{"uri": "{uri}", "top": -1}], "top: a number from 0 to 9007199254740991"),
         ("report", [{"uri": "{uri}", "atStep": 10**30}], "atStep: a number from 0 to 9007199254740991"),
-        ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: a size such as "16GiB"'),
-        ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: some of totals, "),
-        ("report", [{"uri": "{uri}", "parts": [[]]}], "parts: some of totals, "),
+        ("report", [{"uri": "{uri}", "budget": "much"}], 'budget: expected a size such as "16GiB"'),
+        ("report", [{"uri": "{uri}", "parts": ["x"]}], "parts: unknown part 'x'; the parts are totals, "),
+        ("report", [{"uri": "{uri}", "parts": [[]]}], "parts: unknown part '[]'; the parts are totals, "),
         ("report", [{"uri": "{uri}", "parts": "peak"}], "parts: list wanted, not str"),
         ("check", [{}], "uri is missing"),
         ("explain", [{}], "code is missing"),
@@ -178,9 +178,9 @@ async def test_a_step_and_an_allocation_that_there_are_not(reader: Reader) -> No
     await reader.start()
     uri = reader.open(SEED)
     found = await reader.run("showLiveSet", {"uri": uri, "step": 99})
-    assert found["text"] == "There is no step 99: the steps are 0 to 7.\n"
+    assert found["text"] == "The dump has no step 99: the steps are 0–7.\n"
     found = await reader.run("showBiography", {"uri": uri, "allocation": 99})
-    assert found["text"] == "There is no allocation 99.\n"
+    assert found["text"] == "The dump has no allocation 99.\n"
 
 
 async def test_files_of_the_workspace_need_not_be_open(reader: Reader, tmp_path: Path) -> None:

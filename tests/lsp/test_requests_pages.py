@@ -29,15 +29,15 @@ Live at step 5
   runs       negate.0
   peak       XLA prints the peak here
 
-Memory space       live  of the peak  values  true peak  at step   reserved
-  0 default   324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
+Memory space  live bytes  of the peak  values       peak  at step   reserved
+  0 default    324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
 
 Live in default: 324.0 KiB in 4 values at step 5 (negate.0)
        size   share  value          shape                 live  op_name
-  256.0 KiB  79.0 %  param          f32[64,256,4]{2,1,0}  0-7
-   64.0 KiB  19.8 %  param.1        f32[1024,4,4]{2,1,0}  0-7
-    4.0 KiB   1.2 %  negate.0       f32[64,16]{1,0}       5-7   parallelize(func_shard_parallel)/neg
-    4.0 KiB   1.2 %  cublas-gemm.1  f32[64,16]{1,0}       4-5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
+  256.0 KiB  79.0 %  param          f32[64,256,4]{2,1,0}  0–7
+   64.0 KiB  19.8 %  param.1        f32[1024,4,4]{2,1,0}  0–7
+    4.0 KiB   1.2 %  negate.0       f32[64,16]{1,0}       5–7   parallelize(func_shard_parallel)/neg
+    4.0 KiB   1.2 %  cublas-gemm.1  f32[64,16]{1,0}       4–5   parallelize(func_shard_parallel)/dot_general[dimension_numbers=(((1,), (0,)), ((), ())) precision=None preferred_element_type=None]
 """  # noqa: E501
     )
 
@@ -49,18 +49,18 @@ async def test_where_the_memory_goes_and_who_holds_which_bytes(reader: Reader) -
     assert text.startswith(
         "jit_roundtrip\n  files      buffer-assignment, values, live-range, memory-usage-report, hlo in "
     )
-    assert "At the peak of default by source line: " in text
-    assert "  0 default  12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
+    assert "default peak by source line: " in text
+    assert "  0 default   12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
     assert "  lists      the first 20 rows of each\n" in text
     text = reader.text(await show_page(reader, "showBiography", uri=dump, allocation=2))
     assert text.endswith("""
-Who holds which bytes of allocation 2 when
-  from byte         to      size  steps  value
-          0        512     512 B  1-7    copy-start.2{}
-     16,384     16,896     512 B  3-4    copy-start{}
-     32,768     33,280     512 B  5-6    copy-start.1{}
-     49,152  4,243,456  4.00 MiB  2-4    broadcast_multiply_fusion
-     49,152  4,243,456  4.00 MiB  5-8    copy-start.1{0}
+Values by offset, then by time
+  start offset  end offset      size  live  value
+             0         512     512 B  1–7   copy-start.2{}
+        16,384      16,896     512 B  3–4   copy-start{}
+        32,768      33,280     512 B  5–6   copy-start.1{}
+        49,152   4,243,456  4.00 MiB  2–4   broadcast_multiply_fusion
+        49,152   4,243,456  4.00 MiB  5–8   copy-start.1{0}
 """)
     text = reader.text(await show_page(reader, "showReport", uri=dump))
     assert text.startswith("## `jit_roundtrip`\n")

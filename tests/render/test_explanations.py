@@ -72,4 +72,6 @@ def test_an_unknown_code_is_said_in_one_line(capsys: pytest.CaptureFixture[str])
     assert main(["explain", "no-such-code"]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert captured.err == "xla-lens: no such code: no-such-code (`xla-lens explain --help` lists them)\n"
+    assert captured.err == (
+        "xla-lens: no-such-code: no finding has this code. `xla-lens explain --help` lists all codes\n"
+    )

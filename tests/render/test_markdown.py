@@ -11,7 +11,7 @@ from xla_lens.features.report import DEFAULT_PARTS, Part, Report, ReportOptions,
 from xla_lens.model.analysis import Analysis
 from xla_lens.render.markdown import code, table
 from xla_lens.render.report import report_markdown
-from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table
+from xla_lens.render.report.blocks import Command, Name, Outline, Section, Table, headers
 from xla_lens.render.report.markdown import markdown_lines
 from xla_lens.syntax.file_names import FileKind
 
@@ -60,7 +60,7 @@ def check_structure(lines: list[str]) -> None:
     columns: set[int] = set()
     for line in lines:
         assert "\n" not in line
-        assert re.fullmatch(r"[\w .,:;()%+=…█/'|&#^-]*", outside_of_code(line)), line
+        assert re.fullmatch(r"[\w .,:;()%+=…█/'|&#^–-]*", outside_of_code(line)), line
         columns = (columns or cell_counts(line)) if line.startswith("|") else set()
         assert not columns or cell_counts(line) == columns, line
 
@@ -87,7 +87,9 @@ def test_code_of_nothing_is_nothing() -> None:
 def test_names_stay_in_their_cells_and_lines(text: str) -> None:
     name = Name(text)
     rows = ((name, "1", ("  ", name, " words")), ((name, ", ", name), "2", name))
-    section = Section(("Title ", name), (Table(("", "size", "name"), rows, left=(0, 2)), ("sentence ", name), name))
+    section = Section(
+        ("Title ", name), (Table(headers("", "size", "name", text=("", "name")), rows), ("sentence ", name), name)
+    )
     outline = Outline(name, (("label", (name, Command(f"run {text}"))),), ((section,),))
     check_structure(list(markdown_lines(outline)))
     check_structure(list(table(("a", "b"), [(code(text), code(text))] * 2, left=(0,))))
@@ -114,7 +116,7 @@ def test_a_report() -> None:
 
 - files: buffer-assignment in `a`
 - reserved: 580.0 KiB in 5 allocations
-- holds: 6 values, 7 scheduled instructions
+- contains: 6 values, 7 scheduled instructions
 
 ### Memory space
 
@@ -124,70 +126,70 @@ def test_a_report() -> None:
 
 ### Peak
 
-|  | true | of reserved | at step | instruction | live at the printed peak |
+|  | live bytes | of reserved | at step | instruction | live at the printed peak |
 |---|--:|--:|--:|---|--:|
 | 0 default | 580.0 KiB | 100.0 % | 4 | `cublas-gemm.1` | 324.0 KiB |
 
 XLA prints a peak of 328.0 KiB at step 5.
 
-### Why XLA prints that
+### What XLA's printed peak counts
 
 |  | printed list | counted at step 5 | counted at step 4 |
 |---|--:|--:|--:|
-| live in the default memory space | 324.0 KiB | 324.0 KiB | 580.0 KiB |
-| + died one step before | 0 B | 256.0 KiB | 0 B |
-| + on the same bytes, counted twice | 4.0 KiB | 4.0 KiB | 0 B |
+| live in default | 324.0 KiB | 324.0 KiB | 580.0 KiB |
+| + ended one step earlier | 0 B | 256.0 KiB | 0 B |
+| + shared bytes counted more than once | 4.0 KiB | 4.0 KiB | 0 B |
 | = XLA's sum | 328.0 KiB | 584.0 KiB | 580.0 KiB |
 
-XLA prints the first step at which what it counts adds up to the most.
+XLA prints the first step at which its own sum is largest.
 
-### Live at the peak of default: 580.0 KiB in 4 values at step 4 (`cublas-gemm.1`)
+### Live at the default peak: 580.0 KiB in 4 values at step 4 (`cublas-gemm.1`)
 
 | size | share | value | shape | live | op_name |
 |--:|--:|---|---|---|---|
-| 256.0 KiB | 44.1 % | `param` | `f32[64,256,4]{2,1,0}` | 0-7 |  |
-| 256.0 KiB | 44.1 % | `fusion` | `f32[64,1024]{1,0}` | 3-4 | `parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]` |
+| 256.0 KiB | 44.1 % | `param` | `f32[64,256,4]{2,1,0}` | 0–7 |  |
+| 256.0 KiB | 44.1 % | `fusion` | `f32[64,1024]{1,0}` | 3–4 | `parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]` |
 
 ... and 2 smaller values
 
-### At the peak of default by op_name: 580.0 KiB
+### default peak by op_name: 580.0 KiB
 
 | size | share | op_name |
 |--:|--:|---|
-| 320.0 KiB | 55.2 % | (not told)  2 values |
+| 320.0 KiB | 55.2 % | (no op_name)  2 values |
 | 260.0 KiB | 44.8 % | `parallelize(func_shard_parallel)`  2 values |
 | 256.0 KiB | 44.1 % | &emsp;`reshape[new_sizes=(64, 1024) dimensions=None]`  1 value |
-| 4.0 KiB | 0.7 % | &emsp;(smaller ones) |
+| 4.0 KiB | 0.7 % | &emsp;(smaller) |
 
-### At the peak of default by opcode: 580.0 KiB
+### default peak by opcode: 580.0 KiB
 
 | size | share | opcode |
 |--:|--:|---|
 | 320.0 KiB | 55.2 % | `parameter`  2 values |
 | 256.0 KiB | 44.1 % | `fusion`  1 value |
-| 4.0 KiB | 0.7 % | (smaller ones) |
+| 4.0 KiB | 0.7 % | (smaller) |
 
-### At the peak of default by kind: 580.0 KiB
+### default peak by kind: 580.0 KiB
 
 | size | share | kind |
 |--:|--:|---|
 | 320.0 KiB | 55.2 % | `parameter`  2 values |
 | 256.0 KiB | 44.1 % | `temp`  1 value |
-| 4.0 KiB | 0.7 % | (smaller ones) |
+| 4.0 KiB | 0.7 % | (smaller) |
 
-### Arenas of default
+### Preallocated temps in default
 
-|  | size | most live at once | fragmentation | free at the peak | full size at steps |
+|  | size | peak | fragmentation | free at the default peak | full size at steps |
 |---|--:|--:|--:|--:|---|
-| allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3-4 |
+| allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3–4 |
 
-allocation 4 needs its full size because of `fusion`.
+The full size of allocation 4 is due to `fusion`.
 
-#### Who holds which bytes of allocation 4 when
+#### History of allocation 4
 
-| from byte | to | size | steps | value |
+| start offset | end offset | size | live | value |
 |--:|--:|--:|---|---|
-| 0 | 262,144 | 256.0 KiB | 3-4 | `fusion` |"""  # noqa: E501
+| 0 | 262,144 | 256.0 KiB | 3–4 | `fusion` |"""  # noqa: E501
     )
 
 

@@ -13,7 +13,6 @@ import pytest
 from protocol import check
 from samples import PALLAS, SEED, SPLIT, TPU, WHILE, analysis_of, analysis_of_text, module_of
 from xla_lens.features.memory_map import memory_map
-from xla_lens.features.overview import overview
 from xla_lens.files import page_sources
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
@@ -58,8 +57,7 @@ class _Page(HTMLParser):
 
 
 def _text(analysis: Analysis, module: HloModule | None, script: str = "", style: str = "") -> str:
-    data = json.dumps(memory_map_data(memory_map(analysis, module))).encode()
-    return "\n".join(memory_map_page(overview(analysis, module, 20), data, script, style))
+    return "\n".join(memory_map_page(analysis, module, script, style))
 
 
 def _map(page: _Page) -> object:
@@ -155,6 +153,5 @@ def test_without_a_script_the_peaks_are_told() -> None:
     assert page.of("td")[5:9] == ["256.0 KiB", "44.1 %", "param", "f32[64,256,4]{2,1,0}"]
     many = _Page(_text(analysis_of(WHILE), None, *page_sources()))
     assert many.of("p")[1:] == []
-    data = json.dumps(memory_map_data(memory_map(analysis_of(SPLIT), None))).encode()
-    few = _Page("\n".join(memory_map_page(overview(analysis_of(SPLIT), None, 4), data, "", "")))
+    few = _Page("\n".join(memory_map_page(analysis_of(SPLIT), None, "", "", top=4)))
     assert few.of("p")[1:] == ["... and 9 smaller values"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from samples import SEED, SPLIT, TPU, analysis_of, analysis_of_text, assignments, damaged, on_all_dumps
-from xla_lens.features.report import ReportOptions, report
 from xla_lens.features.report.pages import HistoryFacts, LiveSetFacts, page_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage, page_name, page_of_name
@@ -56,46 +55,46 @@ Live at step 3
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space      live  of the peak  values  true peak  at step   reserved
-  0 default   8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
-                                                              ^ fusion.2
-  1 vmem      4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
-                                                              ^ copy-start.2
-  2 smem           8 B      100.0 %       2        8 B        3        8 B
-                                                              ^ copy-start
-  5 cmem      4.00 MiB      100.0 %       1   4.00 MiB        3   4.00 MiB
-                                                              ^ copy-start
+Memory space  live bytes  of the peak  values       peak  at step   reserved
+  0 default     8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
+                                                                ^ fusion.2
+  1 vmem        4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
+                                                                ^ copy-start.2
+  2 smem             8 B      100.0 %       2        8 B        3        8 B
+                                                                ^ copy-start
+  5 cmem        4.00 MiB      100.0 %       1   4.00 MiB        3   4.00 MiB
+                                                                ^ copy-start
 
 Live in default: 8.00 MiB in 4 values at step 3 (copy-start)
                                          ^^^^^^ copy-start
       size   share  value                      shape                                                                           live  op_name
-  4.00 MiB  50.0 %  x.1                        f32[1024,1024]{1,0:T(8,128)}                                                    0-9   x
+  4.00 MiB  50.0 %  x.1                        f32[1024,1024]{1,0:T(8,128)}                                                    0–9   x
                     ^^^ <13 x.1 @0>
-  4.00 MiB  50.0 %  broadcast_multiply_fusion  f32[1024,1024]{1,0:T(8,128)}                                                    2-4   jit(roundtrip)/mul
+  4.00 MiB  50.0 %  broadcast_multiply_fusion  f32[1024,1024]{1,0:T(8,128)}                                                    2–4   jit(roundtrip)/mul
                     ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
-     512 B   0.0 %  copy-start{}               (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  3-4
+     512 B   0.0 %  copy-start{}               (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  3–4
                     ^^^^^^^^^^^^ <15 copy-start{} @0>
-     512 B   0.0 %  copy-start.2{}             (f32[1024,1024]{1,0:T(8,128)S(1)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  1-7
+     512 B   0.0 %  copy-start.2{}             (f32[1024,1024]{1,0:T(8,128)S(1)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  1–7
                     ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
 
 Live in vmem: 4.00 MiB in 1 value at step 3 (copy-start)
                                      ^^^^^^ copy-start
       size    share  value            shape                             live  op_name
-  4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1-8
+  4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1–8
                      ^^^^^^^^^^^^^^^ <22 copy-start.2{0} @1>
 
 Live in smem: 8 B in 2 values at step 3 (copy-start)
                                  ^^^^^^ copy-start
   size   share  value            shape         live  op_name
-   4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3-4
+   4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3–4
                 ^^^^^^^^^^^^^ <17 copy-start{2} @2>
-   4 B  50.0 %  copy-start.2{2}  u32[]{:S(2)}  1-7
+   4 B  50.0 %  copy-start.2{2}  u32[]{:S(2)}  1–7
                 ^^^^^^^^^^^^^^^ <23 copy-start.2{2} @2>
 
 Live in cmem: 4.00 MiB in 1 value at step 3 (copy-start)
                                      ^^^^^^ copy-start
       size    share  value          shape                             live  op_name
-  4.00 MiB  100.0 %  copy-start{0}  f32[1024,1024]{1,0:T(8,128)S(5)}  3-6
+  4.00 MiB  100.0 %  copy-start{0}  f32[1024,1024]{1,0:T(8,128)S(5)}  3–6
                      ^^^^^^^^^^^^^ <16 copy-start{0} @5>
 """,  # noqa: E501
     )
@@ -113,14 +112,14 @@ Live at step 4
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space       live  of the peak  values  true peak  at step   reserved
-  0 default   580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
-                                                               ^ cublas-gemm.1
+Memory space  live bytes  of the peak  values       peak  at step   reserved
+  0 default    580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
+                                                                ^ cublas-gemm.1
 
 Live in default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
                                           ^^^^^^ cublas-gemm.1
        size   share  value  shape                 live  op_name
-  256.0 KiB  44.1 %  param  f32[64,256,4]{2,1,0}  0-7
+  256.0 KiB  44.1 %  param  f32[64,256,4]{2,1,0}  0–7
                      ^^^^^ <0 param @0>
   ... and 3 smaller values
 """,
@@ -133,29 +132,29 @@ def test_a_biography() -> None:
         analysis_of(TPU),
         BiographyPage(2),
         """
-Biography of allocation 2
-             ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
+History of allocation 2
+           ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
   module     jit_roundtrip
   kind       preallocated-temp
   size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
   live       at most 4.00 MiB at once (98.9 %), first at step 3
                                                          ^^^^^^ copy-start
-  idle       47.0 KiB are never used at the same time as the rest
+  idle       47.0 KiB are never in use at the same time as the rest
   unused     46.5 KiB belong to no value
-  values     5, by offset and then by time
+  values     5
 
-Who holds which bytes of allocation 2 when
-  from byte         to      size  steps  value
-          0        512     512 B  1-7    copy-start.2{}
-                                         ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
-     16,384     16,896     512 B  3-4    copy-start{}
-                                         ^^^^^^^^^^^^ <15 copy-start{} @0>
-     32,768     33,280     512 B  5-6    copy-start.1{}
-                                         ^^^^^^^^^^^^^^ <18 copy-start.1{} @0>
-     49,152  4,243,456  4.00 MiB  2-4    broadcast_multiply_fusion
-                                         ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
-     49,152  4,243,456  4.00 MiB  5-8    copy-start.1{0}
-                                         ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
+Values by offset, then by time
+  start offset  end offset      size  live  value
+             0         512     512 B  1–7   copy-start.2{}
+                                              ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
+        16,384      16,896     512 B  3–4   copy-start{}
+                                              ^^^^^^^^^^^^ <15 copy-start{} @0>
+        32,768      33,280     512 B  5–6   copy-start.1{}
+                                              ^^^^^^^^^^^^^^ <18 copy-start.1{} @0>
+        49,152   4,243,456  4.00 MiB  2–4   broadcast_multiply_fusion
+                                              ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
+        49,152   4,243,456  4.00 MiB  5–8   copy-start.1{0}
+                                              ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
 """,
     )
 
@@ -165,45 +164,45 @@ def test_a_biography_that_is_cut_has_the_biggest() -> None:
         analysis_of(TPU),
         BiographyPage(2),
         """
-Biography of allocation 2
-             ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
+History of allocation 2
+           ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
   module     jit_roundtrip
   kind       preallocated-temp
   size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
   live       at most 4.00 MiB at once (98.9 %), first at step 3
                                                          ^^^^^^ copy-start
-  idle       47.0 KiB are never used at the same time as the rest
+  idle       47.0 KiB are never in use at the same time as the rest
   unused     46.5 KiB belong to no value
-  values     the 2 biggest of 5, by offset and then by time
+  values     the 2 biggest of 5
 
-Who holds which bytes of allocation 2 when
-  from byte         to      size  steps  value
-     49,152  4,243,456  4.00 MiB  2-4    broadcast_multiply_fusion
-                                         ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
-     49,152  4,243,456  4.00 MiB  5-8    copy-start.1{0}
-                                         ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
+Values by offset, then by time
+  start offset  end offset      size  live  value
+        49,152   4,243,456  4.00 MiB  2–4   broadcast_multiply_fusion
+                                              ^^^^^^^^^^^^^^^^^^^^^^^^^ <14 broadcast_multiply_fusion @0>
+        49,152   4,243,456  4.00 MiB  5–8   copy-start.1{0}
+                                              ^^^^^^^^^^^^^^^ <19 copy-start.1{0} @0>
 """,
         limit=2,
     )
 
 
 def test_what_the_set_does_not_have_is_said() -> None:
-    check(analysis_of(TPU), LiveSetPage(10), "There is no step 10: the steps are 0 to 9.")
-    check(analysis_of(TPU), BiographyPage(6), "There is no allocation 6.")
+    check(analysis_of(TPU), LiveSetPage(10), "The dump has no step 10: the steps are 0–9.")
+    check(analysis_of(TPU), BiographyPage(6), "The dump has no allocation 6.")
     without_schedule = SEED.read_text().partition("HloLiveRange")[0]
-    check(analysis_of_text(without_schedule), LiveSetPage(0), "There is no step 0: nothing is known of steps.")
+    check(analysis_of_text(without_schedule), LiveSetPage(0), "The dump has no step 0: its schedule is missing.")
 
 
 def test_the_end_of_the_program_is_a_step() -> None:
     text = _page(analysis_of(SEED), LiveSetPage(7)).text
-    assert "  runs       nothing: it is the end of the program\n" in text
+    assert "  runs       nothing; the program ends here\n" in text
 
 
 def test_the_summary_says_what_the_report_says() -> None:
     shown = _page(analysis_of(SPLIT), SummaryPage())
     assert shown.text.startswith("jit_train_step\n  files      ")
     assert "\n  lists      the first 20 rows of each\n" in shown.text
-    assert "\nDonation: outputs are in the memory of 6 parameters (2.04 MiB)" in shown.text
+    assert "\nDonation: outputs reuse the memory of 6 parameters (2.04 MiB)" in shown.text
     texts = [shown.text.encode()[link.start : link.end].decode() for link in shown.links]
     for link in ("36", "XLA prints a peak of 5.50 MiB at step 37", "params_0__0_.1", "allocation 29", "copy.2"):
         assert link in texts
@@ -308,26 +307,25 @@ def _check_links(analysis: Analysis, page: Page) -> int:
 def _check_numbers(analysis: Analysis, page: Page) -> None:
     """What a page tells is what the report tells."""
     facts = page_facts(analysis, page, 200)
-    text = _page(analysis, page, 200).text
-    if isinstance(facts, LiveSetFacts) and facts.spaces and isinstance(page, LiveSetPage):
-        options = ReportOptions(top=200, at_step=page.step, parts=frozenset())
-        files = {file.kind: file.label for file in analysis.dump.files}
-        told = [space.at_step for space in report(analysis, files, options).spaces]
-        assert [space.live for space in facts.spaces] == told
-        for space in facts.spaces:
-            memory = analysis.memory.space(space.color)
-            assert memory
-            assert space.live.live_bytes == memory.live.at(page.step)
-            assert not space.live.count or f": {human(space.live.live_bytes)} in {space.live.count:,} value" in text
-            assert space.live.count > 200 or space.live.live_bytes <= sum(row.size_bytes for row in space.live.values)
-        rows = sum(len(space.live.values) for space in facts.spaces)
-        assert len([link for link in _page(analysis, page, 200).links if "<" in _target_text(link.target)]) == rows
+    shown = _page(analysis, page, 200)
+    if isinstance(facts, LiveSetFacts):
+        rows = 0
+        for one in facts.report.spaces:
+            if live := one.at_step:
+                sizes = analysis.dump.values.size_bytes[live.values].tolist()
+                assert live.live_bytes == one.space.live.at(facts.step) <= sum(sizes)
+                assert not sizes or f": {human(live.live_bytes)} in {len(sizes):,} value" in shown.text
+                assert sizes == sorted(sizes, reverse=True)
+                rows += min(len(sizes), 200)
+        assert len([link for link in shown.links if "<" in _target_text(link.target)]) == rows
     if isinstance(facts, HistoryFacts):
-        assert len(facts.slots) == min(facts.count, 200)
-        assert [slot.offset for slot in facts.slots] == sorted(slot.offset for slot in facts.slots)
-        for slot in facts.slots:
-            assert f" {slot.offset:,}  " in text
-            assert f"{human(slot.end_offset - slot.offset)}  " in text
+        history = facts.history
+        assert len(facts.rows) == min(len(history.value), 200)
+        offsets, ends = history.offset[facts.rows].tolist(), history.end_offset[facts.rows].tolist()
+        assert offsets == sorted(offsets)
+        for offset, end in zip(offsets, ends, strict=True):
+            assert f" {offset:,}  " in shown.text
+            assert f"{human(end - offset)}  " in shown.text
 
 
 @pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
