@@ -19,8 +19,8 @@ from xla_lens.model.advice.donation import Donation, find_donation
 from xla_lens.model.advice.next_peak import next_peaks
 from xla_lens.model.advice.padding import PaddingAtStep, padding_at
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.attribution.by_line import LineBytes, lines_at
-from xla_lens.model.attribution.by_source import Sources, sources_at
+from xla_lens.model.attribution.bytes_by_line import LineBytes, bytes_by_line
+from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.owned import owned_bytes
 from xla_lens.model.checks.findings import Severity
 from xla_lens.model.hlo.module import HloModule
@@ -174,7 +174,7 @@ class SpaceReport:
     live_at_printed_peak: int | None
     at_step: LiveSet | None
     lines: LineReport | None
-    sources: Sources | None
+    sources: BytesByOp | None
     alive: tuple[PeakWithout, ...]
     padding: PaddingReport | None
     arenas: tuple[ArenaReport, ...]
@@ -291,7 +291,7 @@ def _space(one: Report, module: HloModule | None, space: MemorySpace, at_step: i
         live_at_printed_peak=space.live.at(one.printed[0]) if one.printed else None,
         at_step=live_set(dump, space, at_step) if at_step is not None else None,
         lines=_lines(dump, module, space, step, options.top) if Part.LINE in at_peak else None,
-        sources=sources_at(dump, step, space.color) if Part.SOURCE in at_peak else None,
+        sources=bytes_by_op(dump, step, space.color) if Part.SOURCE in at_peak else None,
         alive=_alive(analysis, space, options.top) if Part.ALIVE in at_peak else (),
         padding=_padding(dump, space, step, options.top) if Part.PADDING in at_peak else None,
         arenas=_arenas(analysis, space, options) if {Part.ARENAS, Part.HISTORY} & options.parts else (),
@@ -305,7 +305,7 @@ def live_set(dump: DumpSet, space: MemorySpace, step: int) -> LiveSet:
 
 
 def _lines(dump: DumpSet, module: HloModule | None, space: MemorySpace, step: int, top: int | None) -> LineReport:
-    found = lines_at(dump, module, step, space.color)
+    found = bytes_by_line(dump, module, step, space.color)
     lines, unknown = ([line for line in found.lines if (line.frame is None) is wanted] for wanted in (False, True))
     return LineReport(
         size_bytes=sum(line.size_bytes for line in found.lines),

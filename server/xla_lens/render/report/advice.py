@@ -7,7 +7,6 @@ from xla_lens.features.report import PeakWithout, Report, SpaceReport
 from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import counted, human
 from xla_lens.render.padding import padding_part as padding_cause
@@ -112,13 +111,12 @@ def budget_sections(report: Report, one: SpaceReport) -> Sections:
     which = "this buffer" if len(plan.values) == 1 else f"these {len(plan.values):,} buffers"
     proof = "no smaller set suffices" if plan.is_proven_smallest else f"no fewer than {plan.at_least:,} can suffice"
     title = f"To fit {space} into {budget}, remove {which} ({proof}); the peak is then {human(plan.peak_bytes)}"
-    quotes = Quotes(dump)
     rows = tuple(
         (
             human(int(dump.values.size_bytes[value])),
             value_link(dump, value),
             live_range_text(dump, value),
-            op_name_text(quotes, dump, value),
+            op_name_text(dump, value),
         )
         for value in plan.values.tolist()
     )

@@ -9,13 +9,12 @@ from xla_lens.model.advice.alive import Reason
 from xla_lens.model.advice.budget import BudgetPlan
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
-from xla_lens.model.attribution.by_line import LineBytes
-from xla_lens.model.attribution.by_source import Node
-from xla_lens.model.hlo.quotes import Quotes
+from xla_lens.model.attribution.bytes_by_line import LineBytes
+from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.memory.allocation_history import Biography, Intervals
 from xla_lens.model.memory.printed_peak import PrintedPeak
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.report.values import reader_names, shape_text
+from xla_lens.render.report.values import op_name, reader_names, shape_text
 from xla_lens.syntax.columns import NONE, Column
 
 
@@ -99,7 +98,7 @@ def _names(dump: DumpSet, values: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
-    table, quotes = dump.values, Quotes(dump)
+    table = dump.values
     return [
         {
             **_name(dump, value),
@@ -109,7 +108,7 @@ def _live_values(dump: DumpSet, values: Column) -> list[dict[str, Any]]:
             "shape": shape_text(dump, value),
             "start_step": int(table.start_step[value]),
             "end_step": int(table.end_step[value]),
-            "op_name": quotes.op_name(int(table.name[value])),
+            "op_name": op_name(dump, value),
         }
         for value in values.tolist()
     ]
@@ -155,7 +154,7 @@ def _line(dump: DumpSet, line: LineBytes) -> dict[str, Any]:
     }
 
 
-def _node(dump: DumpSet, node: Node) -> dict[str, Any]:
+def _node(dump: DumpSet, node: BytesNode) -> dict[str, Any]:
     return {
         "name": node.name,
         "size_bytes": node.size_bytes,

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from xla_lens.features.report import LiveSet, Part, Report, SpaceReport
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
@@ -149,7 +148,7 @@ def live_set_sections(report: Report, live: LiveSet, title: str) -> Sections:
 
 
 def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tuple[Text, ...]]:
-    dump, quotes = report.dump, Quotes(report.dump)
+    dump = report.dump
     for value in values:
         size_bytes = int(dump.values.size_bytes[value])
         yield (
@@ -158,7 +157,7 @@ def _live_rows(report: Report, live: LiveSet, values: list[int]) -> Iterator[tup
             value_link(dump, value),
             Name(shape_text(dump, value), widest=WIDEST_SHAPE),
             live_range_text(dump, value),
-            op_name_text(quotes, dump, value),
+            op_name_text(dump, value),
         )
 
 

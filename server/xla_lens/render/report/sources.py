@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xla_lens.features.report import Part, Report, SpaceReport
-from xla_lens.model.attribution.by_line import LineBytes
-from xla_lens.model.attribution.by_source import Node
+from xla_lens.model.attribution.bytes_by_line import LineBytes
+from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.render.numbers import counted, human, percent
 from xla_lens.render.report.blocks import (
@@ -91,12 +91,12 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     )
 
 
-def _tree(tree: Node, total: int, title: str) -> Table:
+def _tree(tree: BytesNode, total: int, title: str) -> Table:
     rows = tuple((human(size), percent(size, total), name) for size, name in _branches(tree, total, 1, f"(no {title})"))
     return Table(headers("size", "share", title, text=(title,)), rows, has_text_header=False, indent=0)
 
 
-def _branches(node: Node, total: int, depth: int, unknown: str) -> Iterator[tuple[int, Text]]:
+def _branches(node: BytesNode, total: int, depth: int, unknown: str) -> Iterator[tuple[int, Text]]:
     """The children of a node, each with its own children below it. A chain of single children is one row."""
     indent = "  " * depth
     small = 0

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from xla_lens.features.report import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
-from xla_lens.model.hlo.quotes import Quotes
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.render.numbers import space_name
@@ -27,10 +26,16 @@ def value_link(dump: DumpSet, value: int) -> Name:
     return Name(dump.value_label(value), Subject(SubjectKind.VALUE, int(dump.values.id[value])))
 
 
-def op_name_text(quotes: Quotes, dump: DumpSet, value: int) -> Inline:
+def op_name_text(dump: DumpSet, value: int) -> Inline:
     """The op_name of a value, empty if it has none."""
-    op_name = quotes.op_name(int(dump.values.name[value]))
-    return Name(op_name, widest=LONGEST_NAME) if op_name else ""
+    name = op_name(dump, value)
+    return Name(name, widest=LONGEST_NAME) if name else ""
+
+
+def op_name(dump: DumpSet, value: int) -> str | None:
+    """The op_name of the instruction that defines a value, None if it has none."""
+    instruction = dump.instruction(int(dump.values.name[value]))
+    return instruction.op_name if instruction else None
 
 
 def shape_text(dump: DumpSet, value: int) -> str:
