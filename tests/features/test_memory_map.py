@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocol import check, interfaces
+from protocol import check
 from samples import (
     DUMPS,
     SEED,
@@ -283,8 +283,3 @@ def test_kinds_are_those_of_reports() -> None:
     }
     assert kinds <= set(KIND_NAMES)
     assert {"parameter", "temp"} <= kinds
-
-
-def test_the_protocol_is_read() -> None:
-    assert interfaces()["MapSpace"].keys() > interfaces()["SpaceSummary"].keys()
-    assert interfaces()["ModuleSummary"]["spaces"] == "SpaceSummary[]"

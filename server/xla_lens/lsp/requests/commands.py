@@ -186,6 +186,6 @@ _COMMANDS: Final[Mapping[str, Callable[[Arguments], Awaitable[Any]]]] = {
     Command.MEMORY_MAP: views.read_memory_map,
     Command.OVERVIEW: views.read_overview,
     Command.MODULES: views.list_modules,
-    Command.WHAT_IS_AT: views.tell_what_is_at,
+    Command.WHAT_IS_AT: views.read_what_is_at,
     Command.DESCRIBE: views.describe,
 }

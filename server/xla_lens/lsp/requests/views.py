@@ -1,6 +1,5 @@
-"""Commands for views of an editor: what can be drawn and listed beside the text.
-
-The answers are JSON as in `vscode-extension/src/protocol.ts`.
+"""The commands behind an editor's views: the memory map, the overview of a dump set, the modules of the workspace, and
+what a position refers to. Their answers are the types of `xla_lens.render.contract`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +17,7 @@ from xla_lens.lsp.convert import Converter
 from xla_lens.lsp.index import IndexedSet
 from xla_lens.lsp.loading import set_files
 from xla_lens.lsp.opened import OpenDocument
-from xla_lens.lsp.plain import Json, Plain
+from xla_lens.lsp.plain import Plain
 from xla_lens.lsp.requests.arguments import Arguments
 from xla_lens.lsp.requests.content import shown_page
 from xla_lens.lsp.requests.context import Context, ModuleContext
@@ -38,6 +37,7 @@ from xla_lens.model.places.places import (
 )
 from xla_lens.model.places.subjects import subject_target
 from xla_lens.model.tables.dump_set import DumpSet
+from xla_lens.render import contract
 from xla_lens.render.hover import hover_markdown
 from xla_lens.render.memory_map.data import memory_map_data, printed_peak_data, space_data
 from xla_lens.render.sources import call_text
@@ -45,13 +45,14 @@ from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
 _TOP: Final = 100
+"""The length of the lists of an overview, unless the client asks for another."""
 
 _EDITED_BYTES: Final = 50 << 20
-"""Bigger files some editors show, but give nobody the text of."""
+"""The size above which VS Code gives extensions no text of a file."""
 
 
 async def read_memory_map(arguments: Arguments) -> Plain:
-    """All of a set that can be drawn."""
+    """Return everything of a set that can be drawn."""
     state, analysis = await arguments.analysed()
     module = await state.module_for(state.path)
     return await in_thread(lambda: Plain(memory_map_data(memory_map(analysis, module))))
@@ -61,7 +62,7 @@ async def read_memory_map(arguments: Arguments) -> Plain:
 
 
 async def read_overview(arguments: Arguments) -> Plain:
-    """Where the memory of a set goes."""
+    """Return where the memory of a set goes."""
     top = arguments.number("top")
     state, analysis = await arguments.analysed()
     module = await state.module_for(state.path)
@@ -71,27 +72,31 @@ async def read_overview(arguments: Arguments) -> Plain:
     def made() -> Plain:
         found = overview(analysis, module, _TOP if top is None else top)
         files = _files(state.path, opened)
-        # Of what was deleted meanwhile there is no file.
-        return Plain(_overview(found, analysis.dump, _first(files) or arguments.need("uri", str), files, convert))
+        # The files may have been deleted since.
+        uri = _first(files) or arguments.need("uri", str)
+        return Plain(_overview(found, analysis.dump, uri, files, convert))
 
     return await in_thread(made)
 
 
-def _overview(one: Overview, dump: DumpSet, uri: str, files: list[Json], convert: Converter) -> Json:
+def _overview(
+    one: Overview, dump: DumpSet, uri: str, files: list[contract.SetFile], convert: Converter
+) -> contract.Overview:
     peak, place = printed_peak_data(one.printed_peak), one.printed_place
     return {
         "uri": uri,
         "module": one.module,
         "files": files,
         "spaces": [_space(space, dump, convert) for space in one.spaces],
-        "printedPeak": peak and {**peak, "location": _location(convert, place) if place else None},
+        "printedPeak": {**peak, "location": _location(convert, place) if place else None} if peak else None,
         "allocations": [_allocation(entry, convert) for entry in one.allocations],
         "allocationCount": one.allocation_count,
     }
 
 
-def _space(one: SpaceOverview, dump: DumpSet, convert: Converter) -> Json:
-    return space_data(one.space) | {
+def _space(one: SpaceOverview, dump: DumpSet, convert: Converter) -> contract.SpaceOverview:
+    return {
+        **space_data(one.space),
         "peakInstruction": one.peak_instruction,
         "peakLocation": _location(convert, one.peak_place) if one.peak_place else None,
         "live": [_value(entry, dump, convert) for entry in one.live],
@@ -99,7 +104,7 @@ def _space(one: SpaceOverview, dump: DumpSet, convert: Converter) -> Json:
     }
 
 
-def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> Json:
+def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> contract.ValueEntry:
     return {
         "value": one.value,
         "label": one.label,
@@ -111,7 +116,7 @@ def _value(one: LiveEntry, dump: DumpSet, convert: Converter) -> Json:
     }
 
 
-def _allocation(one: AllocationEntry, convert: Converter) -> Json:
+def _allocation(one: AllocationEntry, convert: Converter) -> contract.AllocationEntry:
     return {
         "allocation": one.allocation,
         "index": one.index,
@@ -126,8 +131,8 @@ def _allocation(one: AllocationEntry, convert: Converter) -> Json:
 # ---------------------------------------------------------------- files and places
 
 
-def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[Json]:
-    """The files of the set of a file, its HLO module included, which need not be loaded. Runs in a worker thread."""
+def _files(path: Path, opened: Mapping[Path, OpenDocument]) -> list[contract.SetFile]:
+    """Return the files of the set of a file, its HLO module included, loaded or not. Runs in a worker thread."""
     found = set_files(path, {path: one.document for path, one in opened.items()})
     return _set_files(found.paths, {path: _uri_and_size(one) for path, one in opened.items()})
 
@@ -136,36 +141,36 @@ def _uri_and_size(opened: OpenDocument) -> tuple[str, int]:
     return opened.uri, len(opened.document.data)
 
 
-def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[Json]:
-    """Files with their sizes; those that are open with the addresses and the sizes that the editor has."""
-    found: list[Json] = []
+def _set_files(paths: Mapping[FileKind, Path], opened: Mapping[Path, tuple[str, int]]) -> list[contract.SetFile]:
+    """Return files with their sizes. Open files have the URI and the size of the editor's document."""
+    found: list[contract.SetFile] = []
     for kind in FileKind:
         path = paths.get(kind)
         if path is None:
             continue
         uri, size_bytes = opened.get(path) or (uri_of(path), file_size(path))
-        found.append({"kind": kind.value, "uri": uri, "sizeBytes": size_bytes})
+        found.append({"kind": kind, "uri": uri, "sizeBytes": size_bytes})
     return found
 
 
-def _first(files: list[Json]) -> str:
-    """The file to open first: one that is not too big for an editor."""
+def _first(files: list[contract.SetFile]) -> str:
+    """Return the URI of the file to open first, one that an editor can handle if there is any; empty without files."""
     fits = (one["uri"] for one in files if one["sizeBytes"] <= _EDITED_BYTES)
-    return str(next(fits, files[0]["uri"] if files else ""))
+    return next(fits, files[0]["uri"] if files else "")
 
 
-def _location(convert: Converter, place: Place) -> Json:
-    found: Json = convert.locations([place]).json[0]
+def _location(convert: Converter, place: Place) -> contract.Location:
+    found: contract.Location = convert.locations([place]).json[0]
     return found
 
 
-def _value_location(dump: DumpSet, value: int, convert: Converter) -> Json | None:
+def _value_location(dump: DumpSet, value: int, convert: Converter) -> contract.Location | None:
     place = value_place(dump, value)
     return _location(convert, _shown(dump, Value(value), place)) if place else None
 
 
 def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
-    """Where a set tells of something, if an editor can show that: of a value the row in the buffer assignment else."""
+    """Return the place itself if an editor can show its file, else, for a value, its row in the buffer assignment."""
     is_shown = len(place.file.document.data) <= _EDITED_BYTES
     row = slice_place(dump, target.row) if isinstance(target, Value) and not is_shown else None
     return row or place
@@ -175,14 +180,19 @@ def _shown(dump: DumpSet, target: Target, place: Place) -> Place:
 
 
 async def list_modules(arguments: Arguments) -> Plain:
-    """The sets of the workspace that have been read up to now. The others are being read then."""
+    """Return the sets of the workspace that have been read so far, and start reading the others."""
     index = arguments.server.index
     is_reading = index.start_reading()
     found, states = await index.sets_now(), arguments.server.session.sets
     is_loading = any(state.analysis is None and state.is_loading for state in states)
     opened = {path: _uri_and_size(one) for state in states for path, one in state.open.items()}
     modules = await in_thread(lambda: [_module(one, opened) for one in _worst_first(found.values())])
-    return Plain({"isReading": is_reading or is_loading, "isCut": index.is_cut, "modules": modules})
+    answer: contract.Modules = {
+        "isReading": is_reading or is_loading,
+        "isTruncated": index.is_cut,
+        "modules": modules,
+    }
+    return Plain(answer)
 
 
 def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
@@ -194,7 +204,7 @@ def _worst_first(sets: Iterable[IndexedSet]) -> list[IndexedSet]:
     return sorted(sets, key=lambda one: (*worst(one), one.summary.module, one.files.stem))
 
 
-def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> Json:
+def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> contract.ModuleSummary:
     files = _set_files(one.files.paths, opened)
     return {
         "uri": _first(files),
@@ -204,11 +214,11 @@ def _module(one: IndexedSet, opened: Mapping[Path, tuple[str, int]]) -> Json:
     }
 
 
-# ---------------------------------------------------------------- what is there
+# ---------------------------------------------------------------- positions
 
 
-async def tell_what_is_at(arguments: Arguments) -> Json:
-    """What stands at a position of any file of a set, or of a page."""
+async def read_what_is_at(arguments: Arguments) -> contract.WhatIsAt:
+    """Return what a position of a file of a set, or of a page, refers to."""
     dump, target, step = await target_at(arguments)
     value = target.row if isinstance(target, Value) else NONE
     allocation = target.row if isinstance(target, Allocation) else NONE
@@ -218,7 +228,7 @@ async def tell_what_is_at(arguments: Arguments) -> Json:
 
 
 async def target_at(arguments: Arguments) -> tuple[DumpSet, Target | None, int | None]:
-    """The set of a file or a page, what is meant at a position of it, and the step that is told of there."""
+    """Return the set of a file or a page, what a position of it refers to, and the step that it refers to."""
     position = arguments.position()
     page = await shown_page(arguments.server, arguments.need("uri", str))
     if page is None:
@@ -245,18 +255,16 @@ def _target(context: Context, position: lsp.Position) -> tuple[Target | None, in
 
 
 def _step(dump: DumpSet, name: int) -> int | None:
-    """The step at which an instruction runs, None if it is not scheduled."""
+    """Return the step at which an instruction runs, None if it is not scheduled."""
     row = dump.schedule_row_of_name[name] if name != NONE else NONE
     return int(dump.schedule.step[row]) if row != NONE else None
 
 
-async def describe(arguments: Arguments) -> Json:
-    """What a hover tells of a value, an allocation or a step, and where it stands: of a value in the file that is
-    asked about, if it tells of it.
-    """
+async def describe(arguments: Arguments) -> contract.Description:
+    """Return the hover of a value, an allocation or a step, and its location."""
     given = [name for name in _DESCRIBED if arguments.given.get(name) is not None]
     if len(given) != 1:
-        raise JsonRpcInvalidParams(message=f"one of {', '.join(_DESCRIBED)} wanted")
+        raise JsonRpcInvalidParams(message=f"expected exactly one of {', '.join(_DESCRIBED)}")
     (what,) = given
     number = arguments.need_number(what)
     state, analysis = await arguments.analysed()
@@ -272,7 +280,7 @@ async def describe(arguments: Arguments) -> Json:
 
 
 def _place_in(path: Path, dump: DumpSet, module: HloModule | None, target: Target) -> Place | None:
-    """Where a file tells of a value, None if it does not."""
+    """Return where a file mentions a value, None if it does not or the target is no value."""
     if not isinstance(target, Value):
         return None
     places = [find(dump, target.row) for find in (used_value_place, slice_place, live_range_place)]

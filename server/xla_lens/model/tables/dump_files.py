@@ -19,28 +19,34 @@ class DumpFile:
     columns: FileColumns
 
 
-def kind_of_content(head: bytes) -> FileKind | None:
-    """What a file holds by its first lines; None if that is no part of a dump set."""
-    head = head.removeprefix(codecs.BOM_UTF8)
-    lines = [line for line in head[:_HEAD].splitlines() if line.strip()][:3]
-    for line in lines:
-        for start, kind in _FIRST_LINES.items():
-            if line.startswith(start):
-                return kind
-        if line.startswith(b"Total bytes used: "):
-            rest = head[:_HEAD]
-            return FileKind.MEMORY_USAGE_REPORT if b"\nAllocations sorted by size:" in rest else FileKind.VALUES
-    return None
+_TOTAL: Final = b"Total bytes used: "
+_REPORT: Final = b"\nAllocations sorted by size:"
+"""What tells memory usage reports from used values, if both start with the same line."""
 
-
-_HEAD: Final = 4096
-_FIRST_LINES: Final = {
+FIRST_LINES: Final = {
     b"BufferAssignment:": FileKind.BUFFER_ASSIGNMENT,
     b"HloLiveRange ": FileKind.LIVE_RANGE,
     b"Memory Space: ": FileKind.MEMORY_USAGE_REPORT,
     b"Used values:": FileKind.VALUES,
+    _TOTAL: FileKind.VALUES,
     b"memory_space_allocation_entries {": FileKind.MEMORY_USAGE_REPORT,
     b"HloModule ": FileKind.HLO,
-    # `--xla_dump_to=-`: all files one after another, on standard output.
+    # `--xla_dump_to=-` prints all files, one after another, on standard output.
     b"*** Begin ": FileKind.BUFFER_ASSIGNMENT,
 }
+"""How the first lines of each kind of file start. The extension recognizes files by the same table."""
+
+FIRST_LINES_READ: Final = 3
+"""How many lines to compare with the table, blank ones not counted."""
+
+_HEAD: Final = 4096
+
+
+def kind_of_content(head: bytes) -> FileKind | None:
+    """Return what a file holds by its first lines, None if it is no part of a dump set."""
+    head = head.removeprefix(codecs.BOM_UTF8)[:_HEAD]
+    for line in [line for line in head.splitlines() if line.strip()][:FIRST_LINES_READ]:
+        for start, kind in FIRST_LINES.items():
+            if line.startswith(start):
+                return FileKind.MEMORY_USAGE_REPORT if start == _TOTAL and _REPORT in head else kind
+    return None

@@ -1,7 +1,6 @@
-"""The memory map as JSON: `MemoryMap` in `vscode-extension/src/protocol.ts`."""
+"""The memory map as JSON."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,12 +8,13 @@ from xla_lens.features.memory_map import MemoryMap
 from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
 from xla_lens.model.tables.kinds import KIND_NAMES
+from xla_lens.render import contract
 from xla_lens.render.numbers import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE, Column
 
 
-def memory_map_data(one: MemoryMap) -> dict[str, Any]:
+def memory_map_data(one: MemoryMap) -> contract.MemoryMap:
     """Return a memory map as columns of numbers; columns of texts hold indices into the list `strings`."""
     strings: list[str] = []
 
@@ -26,7 +26,6 @@ def memory_map_data(one: MemoryMap) -> dict[str, Any]:
         return found
 
     allocations, values = one.allocations, one.values
-    # Allocations and values share the names of kinds.
     kinds = numbers(KIND_NAMES, np.append(allocations.kind, values.kind))
     return {
         "module": one.module,
@@ -56,13 +55,13 @@ def memory_map_data(one: MemoryMap) -> dict[str, Any]:
     }
 
 
-def _space(space: MemorySpace) -> dict[str, Any]:
-    curve = {"curveStep": space.live.steps.tolist(), "curveBytes": space.live.live_bytes.tolist()}
-    return space_data(space) | curve
+def _space(space: MemorySpace) -> contract.MapSpace:
+    curve = space.live
+    return {**space_data(space), "curveStep": curve.steps.tolist(), "curveBytes": curve.live_bytes.tolist()}
 
 
-def space_data(space: MemorySpace | SpaceSummary) -> dict[str, Any]:
-    """Return a memory space as `SpaceSummary`. A step of NONE means that nothing is ever live."""
+def space_data(space: MemorySpace | SpaceSummary) -> contract.SpaceSummary:
+    """Return the totals of a memory space."""
     return {
         "color": space.color,
         "name": space_name(space.color),
@@ -72,6 +71,6 @@ def space_data(space: MemorySpace | SpaceSummary) -> dict[str, Any]:
     }
 
 
-def printed_peak_data(peak: tuple[int, int | None] | None) -> dict[str, int | None] | None:
-    """Return the step and the bytes of the peak that the dump prints, None if it prints none."""
+def printed_peak_data(peak: tuple[int, int | None] | None) -> contract.PrintedPeak | None:
+    """Return the peak that XLA printed, None if it printed none."""
     return {"step": peak[0], "bytes": peak[1]} if peak else None

@@ -1,0 +1,282 @@
+"""The JSON that commands and notifications of XLA Lens carry beyond the Language Server Protocol.
+
+`vscode-extension/generate_protocol.py` turns these types into `vscode-extension/shared/protocol.ts`, doc comments
+included, so that the compiler checks the extension and the memory map against them.
+
+A `uri` names a file of a dump set, open in the editor or not, or a page that the server made from one. Sizes are bytes,
+and steps are those of the schedule. In a column, -1 stands for an absent number.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NotRequired, TypedDict
+
+from xla_lens.syntax.file_names import FileKind
+
+
+class Position(TypedDict):
+    """A position as in LSP: both numbers count from 0, characters in the encoding that client and server agreed on."""
+
+    line: int
+    character: int
+
+
+class Range(TypedDict):
+    """A range as in LSP: the end is exclusive."""
+
+    start: Position
+    end: Position
+
+
+class Location(TypedDict):
+    """A location as in LSP."""
+
+    uri: str
+    range: Range
+
+
+class SetFile(TypedDict):
+    """A file of a dump set."""
+
+    kind: FileKind
+    uri: str
+    sizeBytes: int
+
+
+class SpaceSummary(TypedDict):
+    """A memory space."""
+
+    color: int
+    """XLA's number of the memory space."""
+    name: str
+    """The name to display: `HBM`, `VMEM`, `host memory`, or `memory space 7` where XLA has no name."""
+    reservedBytes: int
+    """The sum of the sizes of its allocations."""
+    peakLiveBytes: int
+    peakStep: int
+    """-1: no value of this space has a live range."""
+
+
+class ModuleSummary(TypedDict):
+    """A dump set of the workspace."""
+
+    uri: str
+    """The file to open first."""
+    module: str
+    spaces: list[SpaceSummary]
+    files: list[SetFile]
+
+
+class Modules(TypedDict):
+    """The dump sets of the workspace that have been read so far, greatest peak first."""
+
+    isReading: bool
+    """More sets are being read: ask again later."""
+    isTruncated: bool
+    """The workspace has more sets than the server reads."""
+    modules: list[ModuleSummary]
+
+
+class PrintedPeak(TypedDict):
+    """The peak that XLA printed."""
+
+    step: int
+    bytes: int | None
+    """`null`: the dump does not print it."""
+
+
+class LocatedPeak(PrintedPeak):
+    """The peak that XLA printed, and where."""
+
+    location: Location | None
+
+
+class ValueEntry(TypedDict):
+    """A value that is live at a peak. Unknown texts are empty."""
+
+    value: int
+    """The row of the value in `MemoryMap.values`."""
+    label: str
+    """Name and index: `fusion.5{0}`."""
+    sizeBytes: int
+    shape: str
+    opName: str
+    source: str
+    """The line of the program that the value comes from: `train.py:31 in step`."""
+    location: Location | None
+    """`null`: no file of the set mentions the value in a line of its own."""
+
+
+class SpaceOverview(SpaceSummary):
+    """A memory space, and what is live at its peak."""
+
+    peakInstruction: str
+    """The instruction that runs at the peak, empty if unknown."""
+    peakLocation: Location | None
+    """The line of the schedule."""
+    live: list[ValueEntry]
+    """What is live at the peak, largest first."""
+    liveCount: int
+    """How many values are live at the peak, including those that `live` leaves out."""
+
+
+class AllocationEntry(TypedDict):
+    """An allocation."""
+
+    allocation: int
+    """The row of the allocation in `MemoryMap.allocations`."""
+    index: int
+    """The number that XLA prints."""
+    kind: str
+    color: int
+    sizeBytes: int
+    mostLiveBytes: int
+    """The maximum number of its bytes that are live at the same step; -1: none of its values has a live range."""
+    location: Location
+
+
+class Overview(TypedDict):
+    """Where the memory of one set goes."""
+
+    uri: str
+    module: str
+    files: list[SetFile]
+    spaces: list[SpaceOverview]
+    printedPeak: LocatedPeak | None
+    allocations: list[AllocationEntry]
+    """The largest first."""
+    allocationCount: int
+    """How many allocations the set has, including those that `allocations` leaves out."""
+
+
+class WhatIsAt(TypedDict):
+    """What a position refers to, as rows of the memory map and a step; -1 for each that it does not refer to."""
+
+    value: int
+    allocation: int
+    step: int
+
+
+class Description(TypedDict):
+    """The hover of a value, an allocation or a step, and its location: that in the file that was asked about, if that
+    file mentions a value, else that in the file that defines it.
+    """
+
+    markdown: str
+    location: Location
+
+
+class MapSpace(SpaceSummary):
+    """A memory space with its curve: the live bytes become `curveBytes[i]` at `curveStep[i]`."""
+
+    curveStep: list[int]
+    curveBytes: list[int]
+
+
+class AllocationColumns(TypedDict):
+    """One entry for each allocation in every column. `kind` indexes `MemoryMap.strings`."""
+
+    index: list[int]
+    color: list[int]
+    sizeBytes: list[int]
+    kind: list[int]
+
+
+class ValueColumns(TypedDict):
+    """One entry for each value in every column. Texts are indices of `MemoryMap.strings`, -1 where unknown."""
+
+    label: list[int]
+    allocation: list[int]
+    """The row of the allocation; -1: the value has none."""
+    offsetBytes: list[int]
+    sizeBytes: list[int]
+    startStep: list[int]
+    """The first step of the live range; -1: the value has none."""
+    endStep: list[int]
+    """The last step of the live range, inclusive; -1: the value has none."""
+    kind: list[int]
+    shape: list[int]
+    opName: list[int]
+    source: list[int]
+    """The line of the program that the value comes from."""
+    paddingBytes: list[int]
+    """Assigned size minus the bytes of the logical shape; -1: unknown."""
+
+
+class MemoryMap(TypedDict):
+    """Everything of a dump set that can be drawn, as columns."""
+
+    module: str
+    strings: list[str]
+    steps: list[int]
+    """The instruction of each step as an index of `strings`, -1 where unknown. The last entry is the last step that any
+    file mentions.
+    """
+    spaces: list[MapSpace]
+    printedPeak: PrintedPeak | None
+    allocations: AllocationColumns
+    values: ValueColumns
+
+
+class DidLoad(TypedDict):
+    """Parameters of the notification `xla-lens/didLoad`: the server loaded, reloaded or closed a dump set."""
+
+    uris: list[str]
+    """All files of the set."""
+    loaded: bool
+    """False: the set was closed."""
+
+
+class NoArguments(TypedDict):
+    """The arguments of a command that takes none."""
+
+
+class UriArguments(TypedDict):
+    """The arguments of a command about a dump set."""
+
+    uri: str
+
+
+class OverviewArguments(UriArguments):
+    """The arguments of `xla-lens.overview`."""
+
+    top: NotRequired[int]
+    """Truncates each list to this length; 100 by default."""
+
+
+class PositionArguments(UriArguments):
+    """The arguments of a command about a position of a file or page."""
+
+    position: Position
+
+
+class DescribeArguments(UriArguments):
+    """The arguments of `xla-lens.describe`: exactly one of a row of a value, a row of an allocation, or a step."""
+
+    value: NotRequired[int]
+    allocation: NotRequired[int]
+    step: NotRequired[int]
+
+
+class LiveSetArguments(UriArguments):
+    """The arguments of `xla-lens.showLiveSet`: a step, or a position that refers to one."""
+
+    position: NotRequired[Position]
+    step: NotRequired[int]
+
+
+class ReportArguments(UriArguments):
+    """The arguments of `xla-lens.report`."""
+
+    format: Literal["markdown", "html"]
+
+
+COMMANDS: Final[Mapping[str, tuple[type, type | None]]] = {
+    "xla-lens.modules": (NoArguments, Modules),
+    "xla-lens.overview": (OverviewArguments, Overview),
+    "xla-lens.memoryMap": (UriArguments, MemoryMap),
+    "xla-lens.whatIsAt": (PositionArguments, WhatIsAt),
+    "xla-lens.describe": (DescribeArguments, Description),
+    "xla-lens.showLiveSet": (LiveSetArguments, None),
+    "xla-lens.report": (ReportArguments, str),
+}
+"""The arguments and the answer of each command that the extension calls, `None` for an answer that it does not use."""
