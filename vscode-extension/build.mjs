@@ -1,4 +1,4 @@
-/** Builds the extension: `node build.mjs` bundles the code, `node build.mjs package [TARGET]` makes the VSIX, too. */
+/** Builds the extension: `node build.mjs` bundles the code, `node build.mjs package [TARGET]` also builds the VSIX. */
 
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { buildMap } from "./map/build.mjs";
 
 const [what = "code", target = "linux-x64", ...rest] = process.argv.slice(2);
 
-/** The dump of the walkthrough: a real one, of the tests. */
+/** The sample dump of the walkthrough, copied from the tests. */
 const SAMPLE = join("media", "sample");
 
 process.chdir(import.meta.dirname);
@@ -40,21 +40,26 @@ if (what === "package") {
   run(process.execPath, vsce, "package", ...options, "--target", target, "--out", `dist/xla-lens-${target}.vsix`);
 }
 
-/** The licenses of the packages that some of these files belong to. */
+/** Return the licenses of the bundled packages, from the paths of the bundled files. */
 function notices(files) {
-  const packages = new Set(files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean));
-  return [...packages].sort().map((name) => {
-    const folder = join("node_modules", name);
-    const license = readdirSync(folder).find((file) => /^licen[sc]e/i.test(file));
-    if (!license) throw new Error(`${name} has no license`);
-    return `${name}\n\n${readFileSync(join(folder, license), "utf8").trim()}\n`;
-  }).join("\n----\n\n");
+  const packages = new Set(
+    files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean),
+  );
+  return [...packages]
+    .sort()
+    .map((name) => {
+      const folder = join("node_modules", name);
+      const license = readdirSync(folder).find((file) => /^licen[sc]e/i.test(file));
+      if (!license) throw new Error(`${name} has no license`);
+      return `${name}\n\n${readFileSync(join(folder, license), "utf8").trim()}\n`;
+    })
+    .join("\n----\n\n");
 }
 
 function run(command, ...args) {
   const { status, error } = spawnSync(command, args, { stdio: "inherit" });
   if (status !== 0) {
-    console.error(error?.message ?? `${command} ended with ${status}`);
+    console.error(error?.message ?? `${command} failed with status ${status}`);
     process.exit(1);
   }
 }

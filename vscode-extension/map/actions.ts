@@ -1,7 +1,8 @@
-/** What a reader can do, by pointer or by key. Only these tell the host anything; to follow it does not. */
+/** What a reader can do, by pointer or by key. Only these send messages to the host; following its cursor does not. */
 
-import type { FromMap, WhatIsAt } from "../src/protocol";
-import { nextChange, NONE } from "./model";
+import type { MessageFromMap } from "../shared/messages";
+import type { WhatIsAt } from "../shared/protocol";
+import { NONE, nextChange } from "./model";
 import { framed, panned, type Range, revealing, unlessWhole, zoomed } from "./range";
 import type { Scene } from "./scene";
 import { INITIAL, type State } from "./state";
@@ -10,14 +11,14 @@ export interface Actions {
   change(change: Partial<State>): void;
   setStep(step: number): void;
   moveStep(by: number): void;
-  /** To the next or the last step at which anything is born or dies. */
+  /** Moves to the next or the previous step at which the live bytes change. */
   moveToChange(direction: 1 | -1): void;
   moveToPeak(): void;
-  /** Selects a value where it is seen, and a step at which it is live. */
+  /** Selects a value, brings it into view, and moves the cursor to a step at which it is live. */
   select(value: number): void;
-  /** The next or the last one in the list of what is live. */
+  /** Selects the next or the previous value in the list of live values. */
   moveInList(direction: 1 | -1): void;
-  /** The next or the last match of the search. */
+  /** Selects the next or the previous match of the search. */
   moveToMatch(direction: 1 | -1): void;
   goToValue(value: number): void;
   goToStep(step: number): void;
@@ -28,18 +29,18 @@ export interface Actions {
   zoomBytes(factor: number, at?: number): void;
   pan(steps: number, bytes: number): void;
   reset(): void;
-  /** The cursor of the text is on something. */
+  /** Shows what the cursor of the text is on. */
   follow(place: WhatIsAt): void;
 }
 
-/** The fewest steps and bytes that are shown. */
-const LEAST_STEPS = 4;
-const LEAST_BYTES = 16;
+/** Zooming in stops at this many steps and bytes. */
+const MIN_STEPS = 4;
+const MIN_BYTES = 16;
 
 export function actionsOn(
   scene: () => Scene,
   change: (change: Partial<State>) => void,
-  post: (message: FromMap) => void,
+  post: (message: MessageFromMap) => void,
 ): Actions {
   const stepsInView = (steps: Range) => ({ steps: unlessWhole(steps, scene().allSteps) });
   const bytesInView = (bytes: Range) => ({ bytes: unlessWhole(bytes, scene().allBytes) });
@@ -55,7 +56,10 @@ export function actionsOn(
     moveToChange: (direction) => actions.setStep(nextChange(scene().space, scene().step, direction)),
     moveToPeak: () => actions.setStep(Math.max(0, scene().space.peakStep)),
     select(value) {
-      if (value === NONE) return change({ selected: NONE });
+      if (value === NONE) {
+        change({ selected: NONE });
+        return;
+      }
       const { model, layout, space } = scene();
       if (model.color[value] !== NONE && model.color[value] !== space.color) {
         change({ color: model.color[value]!, allocation: NONE, bytes: null });
@@ -90,16 +94,16 @@ export function actionsOn(
       change({ marked: allocation });
       post({ type: "goTo", target: { allocation } });
     },
-    showSteps: (steps) => change(stepsInView(framed(steps, scene().allSteps, LEAST_STEPS))),
-    showBytes: (bytes) => change(bytesInView(framed(bytes, scene().allBytes, LEAST_BYTES))),
+    showSteps: (steps) => change(stepsInView(framed(steps, scene().allSteps, MIN_STEPS))),
+    showBytes: (bytes) => change(bytesInView(framed(bytes, scene().allBytes, MIN_BYTES))),
     zoomSteps(factor, at) {
       const { steps, step, allSteps } = scene();
       const middle = step >= steps[0] && step <= steps[1] ? step : (steps[0] + steps[1]) / 2;
-      change(stepsInView(zoomed(steps, at ?? middle, factor, allSteps, LEAST_STEPS)));
+      change(stepsInView(zoomed(steps, at ?? middle, factor, allSteps, MIN_STEPS)));
     },
     zoomBytes(factor, at) {
       const { bytes, allBytes } = scene();
-      change(bytesInView(zoomed(bytes, at ?? (bytes[0] + bytes[1]) / 2, factor, allBytes, LEAST_BYTES)));
+      change(bytesInView(zoomed(bytes, at ?? (bytes[0] + bytes[1]) / 2, factor, allBytes, MIN_BYTES)));
     },
     pan(steps, bytes) {
       const { allSteps, allBytes } = scene();
@@ -120,7 +124,7 @@ export function actionsOn(
   return actions;
 }
 
-/** The view that shows a value, moved no more than it must. */
+/** The view moved as little as possible to show a value. */
 function revealBox(scene: Scene, value: number): Partial<State> {
   const box = scene.layout.boxOf[value] ?? NONE;
   if (box === NONE) return {};
@@ -130,12 +134,14 @@ function revealBox(scene: Scene, value: number): Partial<State> {
   return { steps: unlessWhole(steps, scene.allSteps), bytes: unlessWhole(bytes, scene.allBytes) };
 }
 
-/** Shows an allocation: in its own memory space, among the others if it is not the one that is shown. */
+/** Brings an allocation into view: switches to its memory space, and to all allocations if another one is shown alone. */
 function revealAllocation(scene: Scene, allocation: number, change: Actions["change"]): void {
   const color = scene.model.map.allocations.color[allocation] ?? NONE;
-  if (color !== NONE && color !== scene.space.color) return change({ color, allocation: NONE, bytes: null });
+  if (color !== NONE && color !== scene.space.color) {
+    change({ color, allocation: NONE, bytes: null });
+    return;
+  }
   const band = scene.layout.bands.find((band) => band.allocation === allocation);
-  if (!band) return change({ allocation: NONE, bytes: null });
-  const bytes = revealing(scene.bytes, band.low, band.high, scene.allBytes);
-  change({ bytes: unlessWhole(bytes, scene.allBytes) });
+  const bytes = band && revealing(scene.bytes, band.low, band.high, scene.allBytes);
+  change(bytes ? { bytes: unlessWhole(bytes, scene.allBytes) } : { allocation: NONE, bytes: null });
 }

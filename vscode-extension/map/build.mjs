@@ -1,6 +1,6 @@
 /**
- * Bundles the page of the memory map to the two files that the server and the extension show it with. They are
- * committed, so that the server needs no node to be installed.
+ * Bundles the page of the memory map into two files of the server, which the extension uses as well. They are committed, so
+ * that installing the server does not need Node.
  */
 
 import { appendFile, readdir, readFile } from "node:fs/promises";
@@ -9,10 +9,10 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-/** Where the two files are committed. */
+/** The folder of the committed files. */
 export const bundleFolder = join(here, "..", "..", "server", "xla_lens", "render", "memory_map");
 
-/** Writes `page.js` and `page.css` into a folder; the same sources give the same bytes. */
+/** Write `page.js` and `page.css` into a folder. Builds are reproducible. */
 export async function buildMap(outdir = bundleFolder) {
   const { metafile } = await build({
     absWorkingDir: here,
@@ -32,7 +32,7 @@ export async function buildMap(outdir = bundleFolder) {
   await appendFile(join(outdir, "page.js"), await licenses(Object.keys(metafile.inputs)));
 }
 
-/** A comment with the licenses of the packages that files come from: whoever passes on the page must pass them on. */
+/** Return a comment with the licenses of the bundled packages, which have to be distributed with the page. */
 async function licenses(files) {
   const packages = files.map((file) => /^(?:.*\/)?node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
   const texts = [];

@@ -1,32 +1,30 @@
-/** The upper picture: the live bytes of a memory space over the schedule, the reserve, and both peaks. */
+/** The upper plot: the live bytes of a memory space over the schedule, its reserved bytes, and both peaks. */
 
+import { grouped, human } from "../shared/numbers";
 import { type Column, columnsOf } from "./columns";
-import { type Label, place } from "./labels";
-import { grouped, human } from "./numbers";
-import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
+import { type Label, placeLabels } from "./labels";
 import { liveBytesAt } from "./model";
+import { byteScale, drawAxes, type Plot, type Scale, stepScale } from "./plot";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 const LINE_HEIGHT = 15;
-const MOST_RESERVED = 2;
-/** Room for words above what is highest. */
+/** The reserved bytes are included by default if they are at most this multiple of the peak. */
+const MAX_RESERVED = 2;
+/** Room for labels above the highest point. */
 const HEADROOM = 1.12;
 
-/**
- * Whether the picture reaches up to the reserve, and not to the most live bytes in view: unless told otherwise, if that
- * is not far above what is ever live.
- */
-export function reachesReserve({ state, space }: Scene): boolean {
-  const isNear = space.reservedBytes <= MOST_RESERVED * space.peakLiveBytes;
-  return state.upTo ? state.upTo === "reserved" : isNear || space.peakLiveBytes === 0;
+/** Whether the y axis includes the reserved bytes, by choice or because they are close to the peak. */
+export function includesReserved({ state, space }: Scene): boolean {
+  const isNear = space.reservedBytes <= MAX_RESERVED * space.peakLiveBytes;
+  return state.curveTop ? state.curveTop === "reserved" : isNear || space.peakLiveBytes === 0;
 }
 
 export function drawCurve(plot: Plot, scene: Scene, theme: Theme): void {
   const { space, steps } = scene;
   const columns = columnsOf(space.curveStep, space.curveBytes, ...steps, Math.round(plot.width));
-  const mostInView = columns.reduce((most, { greatest }) => Math.max(most, greatest), 0);
-  const most = reachesReserve(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
+  const mostInView = columns.reduce((most, { max }) => Math.max(most, max), 0);
+  const most = includesReserved(scene) ? Math.max(space.reservedBytes, space.peakLiveBytes) : mostInView;
   const x = stepScale(plot, steps);
   const y = byteScale(plot, [0, Math.max(1, most) * HEADROOM]);
   drawAxes(plot, x, y);
@@ -41,9 +39,9 @@ function drawArea(plot: Plot, columns: Column[], theme: Theme, y: Scale): void {
   context.fillRect(0, 0, width, height);
   const line = new Path2D();
   line.moveTo(0, y(columns[0]!.last));
-  for (const [number, { x, least, greatest, last }] of columns.entries()) {
+  for (const [number, { x, min, max, last }] of columns.entries()) {
     if (number > 0) line.lineTo(x, y(columns[number - 1]!.last));
-    if (least !== greatest) for (const bytes of [least, greatest]) line.lineTo(x, y(bytes));
+    if (min !== max) for (const bytes of [min, max]) line.lineTo(x, y(bytes));
     line.lineTo(x, y(last));
   }
   const area = new Path2D(line);
@@ -65,15 +63,15 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     marks.append("line").attr("class", name).attr("x1", x1).attr("y1", y1).attr("x2", x2).attr("y2", y2);
   const isIn = (step: number) => step >= scene.steps[0] && step <= scene.steps[1];
   const labels: (Label & { name: string })[] = [];
-  // The widest that a label has.
+  // The widest font that a label has.
   plot.context.font = `600 11px ${theme.font}`;
-  const label = (name: string, words: string, at: number, bytes: number) => {
-    const length = plot.context.measureText(words).width;
+  const label = (name: string, text: string, at: number, bytes: number) => {
+    const length = plot.context.measureText(text).width;
     const [px, py] = [x(at), y(bytes)];
     const above = Math.max(LINE_HEIGHT / 2 + 1, py - 9);
     labels.push({
       name,
-      words,
+      text,
       width: length,
       places: [
         [px + 6, above],
@@ -92,14 +90,14 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
     line("peak", x(space.peakStep), y(space.peakLiveBytes), x(space.peakStep), height);
     const name = isBoth ? "true and printed peak" : "true peak";
-    const words = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
-    label("peak", words, space.peakStep, space.peakLiveBytes);
+    const text = `${name} ${human(space.peakLiveBytes)}, step ${grouped(space.peakStep)}`;
+    label("peak", text, space.peakStep, space.peakLiveBytes);
   }
   if (printed && !isBoth && isIn(printed.step)) {
     const bytes = liveBytesAt(space, printed.step);
     line("printed", x(printed.step), y(bytes), x(printed.step), height);
-    const told = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
-    label("printed", `printed peak${told}, step ${grouped(printed.step)}`, printed.step, bytes);
+    const size = printed.bytes === null ? "" : ` ${human(printed.bytes)}`;
+    label("printed", `printed peak${size}, step ${grouped(printed.step)}`, printed.step, bytes);
     marks.append("circle").attr("class", "printed").attr("cx", x(printed.step)).attr("cy", y(bytes)).attr("r", 3.5);
   }
   if (space.peakStep >= 0 && isIn(space.peakStep)) {
@@ -107,24 +105,30 @@ function drawMarks(plot: Plot, scene: Scene, theme: Theme, x: Scale, y: Scale): 
     circle.attr("cx", x(space.peakStep)).attr("cy", y(space.peakLiveBytes));
   }
   if (isIn(step)) line("cursor", x(step), 0, x(step), height);
-  for (const placed of place(labels, width, height, LINE_HEIGHT, [reserve])) {
-    const name = labels.find(({ words }) => words === placed.words)!.name;
+  for (const placed of placeLabels(labels, width, height, LINE_HEIGHT, [reserve])) {
+    const name = labels.find(({ text }) => text === placed.text)!.name;
     marks
       .append("text")
       .attr("class", `mark-label ${name}`)
       .attr("x", placed.x)
       .attr("y", placed.y)
       .attr("dy", "0.35em")
-      .text(placed.words);
+      .text(placed.text);
   }
 }
 
-function gutter(plot: Plot, y: number, words: string): void {
-  const label = plot.marks.append("text").attr("class", "gutter").attr("x", plot.width + 6);
-  const [first, ...rest] = words.split(/ (?=[\d])/);
+function gutter(plot: Plot, y: number, text: string): void {
+  const label = plot.marks
+    .append("text")
+    .attr("class", "gutter")
+    .attr("x", plot.width + 6);
+  const [first, ...rest] = text.split(/ (?=[\d])/);
   label.attr("y", y).attr("dy", "0.35em").text(first!);
   if (rest.length) {
-    label.append("tspan").attr("x", plot.width + 6).attr("dy", "1.15em").text(rest.join(" "));
+    label
+      .append("tspan")
+      .attr("x", plot.width + 6)
+      .attr("dy", "1.15em")
+      .text(rest.join(" "));
   }
 }
-

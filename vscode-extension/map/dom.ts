@@ -1,8 +1,8 @@
-/** Makes the elements of the page, never from HTML text. */
+/** Creates the elements of the page, never from HTML text. */
 
 type Attributes = Record<string, string | number | boolean>;
 
-/** An element with attributes and children; `true` is an attribute without a value, `false` none. */
+/** Create an element with attributes and children. `true` is an attribute without a value, `false` omits it. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -16,33 +16,33 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-export function button(words: string, label: string, hook: string, press: () => void): HTMLButtonElement {
-  const element = make("button", { type: "button", "aria-label": label, title: label, "data-action": hook }, words);
+export function button(text: string, label: string, hook: string, press: () => void): HTMLButtonElement {
+  const element = make("button", { type: "button", "aria-label": label, title: label, "data-action": hook }, text);
   element.addEventListener("click", press);
   return element;
 }
 
-/** A list to choose from; `fill` sets what it offers, unless that is the very same. */
+/** Create a list to choose from. `fill` replaces its options unless they are the same array. */
 export function choice(
   label: string,
   hook: string,
   choose: (value: string) => void,
-): { element: HTMLLabelElement; fill(options: [value: string, words: string][], chosen: string): void } {
+): { element: HTMLLabelElement; fill(options: [value: string, text: string][], chosen: string): void } {
   const select = make("select", { "data-control": hook });
   select.addEventListener("change", () => choose(select.value));
-  let told: unknown;
+  let filled: unknown;
   return {
     element: make("label", {}, make("span", {}, label), select),
     fill(options, chosen) {
-      const entries = () => options.map(([value, words]) => make("option", { value }, words));
-      if (options !== told) select.replaceChildren(...entries());
-      told = options;
+      const entries = () => options.map(([value, text]) => make("option", { value }, text));
+      if (options !== filled) select.replaceChildren(...entries());
+      filled = options;
       if (select.value !== chosen) select.value = chosen;
     },
   };
 }
 
-/** A text to write into. */
+/** Create a text field. */
 export function field(
   label: string,
   hook: string,
@@ -54,7 +54,7 @@ export function field(
   return { element: make("label", {}, make("span", {}, label), input), input };
 }
 
-/** Writes a text unless it is there: a change, even to the same, costs a layout. */
-export function write(element: Element, words: string): void {
-  if (element.textContent !== words) element.textContent = words;
+/** Sets the text of an element unless it is the same: any assignment costs a layout. */
+export function write(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
 }

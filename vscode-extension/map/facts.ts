@@ -1,31 +1,31 @@
-/** What is told of a value, of a place in an allocation and of a step, in words. */
+/** The facts that tooltips show about values, steps and allocations. */
 
-import { instructionAt, liveBytesAt, type Model, NONE, text, valueText } from "./model";
-import { exact, grouped, human, percent } from "./numbers";
+import { exact, grouped, human, percent } from "../shared/numbers";
+import { instructionAt, liveBytesAt, type Model, NONE, stringAt, valueString } from "./model";
 import type { Scene } from "./scene";
 
-export type Fact = [name: string, words: string];
+export type Fact = [name: string, text: string];
 
-/** The facts of a value; what is not known is left out. */
+/** The facts of a value, without unknown ones. */
 export function factsOf(scene: Scene, value: number): Fact[] {
   const { model, space } = scene;
   const allocation = model.allocation[value]!;
   const isAtPeak = isLive(model, value, space.peakStep);
   const facts: Fact[] = [
     ["size", model.size[value]! >= 0 ? exact(model.size[value]!) : ""],
-    ["shape", valueText(model, "shape", value)],
-    ["padding", paddingWords(model, value)],
-    ["live", liveWords(model, value)],
+    ["shape", valueString(model, "shape", value)],
+    ["padding", paddingText(model, value)],
+    ["live", liveText(model, value)],
     ["at the peak", isAtPeak ? percent(model.size[value]!, space.peakLiveBytes) : "not live"],
-    ["allocation", allocation >= 0 ? allocationWords(model, allocation).join(", ") : "none"],
+    ["allocation", allocation >= 0 ? allocationText(model, allocation).join(", ") : "none"],
     ["offset", allocation >= 0 ? grouped(model.offset[value]!) : ""],
-    ["op_name", valueText(model, "opName", value)],
-    ["source", valueText(model, "source", value)],
+    ["op_name", valueString(model, "opName", value)],
+    ["source", valueString(model, "source", value)],
   ];
-  return facts.filter(([, words]) => words !== "");
+  return facts.filter(([, text]) => text !== "");
 }
 
-export function paddingWords(model: Model, value: number): string {
+export function paddingText(model: Model, value: number): string {
   const padding = model.map.values.paddingBytes[value] ?? NONE;
   if (padding < 0) return "";
   return padding ? `${human(padding)}, ${percent(padding, model.size[value]!)} of its bytes` : "none";
@@ -35,9 +35,9 @@ function isLive(model: Model, value: number, step: number): boolean {
   return step >= 0 && model.start[value]! >= 0 && model.start[value]! <= step && step <= model.end[value]!;
 }
 
-function liveWords(model: Model, value: number): string {
+function liveText(model: Model, value: number): string {
   const [start, end] = [model.start[value]!, model.end[value]!];
-  if (start < 0) return "it has no live range";
+  if (start < 0) return "no live range";
   const at = (step: number) => {
     const instruction = instructionAt(model, step);
     return grouped(step) + (instruction ? ` (${instruction})` : "");
@@ -45,7 +45,7 @@ function liveWords(model: Model, value: number): string {
   return start === end ? `at step ${at(start)}` : `steps ${at(start)} to ${at(end)}`;
 }
 
-/** What is told of a step. */
+/** The facts of a step. */
 export function stepFacts({ model, space, live, step: cursor }: Scene, step: number): Fact[] {
   const bytes = liveBytesAt(space, step);
   const facts: Fact[] = [
@@ -53,11 +53,11 @@ export function stepFacts({ model, space, live, step: cursor }: Scene, step: num
     ["live", `${human(bytes)}, ${percent(bytes, space.peakLiveBytes)} of the peak`],
     ["values", step === cursor ? grouped(live.values.length) : ""],
   ];
-  return facts.filter(([, words]) => words !== "");
+  return facts.filter(([, text]) => text !== "");
 }
 
-/** The name of an allocation, and what is told of it. */
-export function allocationWords(model: Model, allocation: number): [name: string, about: string] {
+/** The name of an allocation, and its size. */
+export function allocationText(model: Model, allocation: number): [name: string, size: string] {
   const { index, kind, sizeBytes } = model.map.allocations;
-  return [`${index[allocation]} ${text(model, kind[allocation])}`, human(sizeBytes[allocation] ?? 0)];
+  return [`${index[allocation]} ${stringAt(model, kind[allocation])}`, human(sizeBytes[allocation] ?? 0)];
 }

@@ -1,25 +1,25 @@
-/** What the pointer does to a picture: the wheel zooms, a drag moves, a drag with Shift shows what it frames. */
+/** Pointer gestures on a plot: the wheel zooms, dragging pans, dragging with Shift zooms to a frame. */
 
 import type { Actions } from "./actions";
-import { byteScale, pointIn, type Plot, stepScale } from "./plot";
+import { byteScale, type Plot, pointIn, stepScale } from "./plot";
 import type { Scene } from "./scene";
 
 type Point = [x: number, y: number];
 
 export interface Gestures {
-  /** A press that moved nothing. */
+  /** A press without movement. */
   click(point: Point): void;
   doubleClick(point: Point): void;
-  /** The pointer rests above a point, or has left. */
+  /** The pointer is over a point, or has left the plot. */
   hover(point: Point | null, event: PointerEvent): void;
 }
 
-const LEAST_DRAG = 4;
-const LEAST_FRAME = 6;
+const MIN_DRAG = 4;
+const MIN_FRAME = 6;
 const ZOOM_A_PIXEL = 1.0022;
 const LINE_PIXELS = 16;
 
-/** `hasBytes`: whether the picture's bytes can be zoomed, too. */
+/** Handles the gestures of a plot. `hasBytes`: whether its y axis can be zoomed too. */
 export function listen(
   plot: Plot,
   scene: () => Scene,
@@ -38,7 +38,7 @@ export function listen(
       const unit = event.deltaMode ? LINE_PIXELS : 1;
       const [px, py] = pointIn(plot, event);
       const isOther = event.shiftKey || event.ctrlKey || event.metaKey;
-      // With Shift some systems turn the wheel sideways.
+      // With Shift, some systems report the wheel as horizontal.
       const turned = unit * (event.deltaY || (isOther ? event.deltaX : 0));
       const factor = ZOOM_A_PIXEL ** -Math.max(-300, Math.min(300, turned));
       if (!isOther && Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
@@ -60,7 +60,7 @@ export function listen(
     const point = pointIn(plot, event);
     if (!pressed) return gestures.hover(point, event);
     const [fromStart, fromLast] = [difference(point, pressed.at), difference(point, pressed.last)];
-    pressed.hasMoved ||= Math.hypot(...fromStart) >= LEAST_DRAG;
+    pressed.hasMoved ||= Math.hypot(...fromStart) >= MIN_DRAG;
     if (!pressed.hasMoved) return;
     gestures.hover(null, event);
     if (pressed.isFrame) return drawFrame(plot, pressed.at, point, hasBytes);
@@ -89,10 +89,10 @@ export function listen(
 
   function showFrame([x0, y0]: Point, [x1, y1]: Point): void {
     const [steps, bytes] = [x(), y()];
-    if (Math.abs(x1 - x0) >= LEAST_FRAME) {
+    if (Math.abs(x1 - x0) >= MIN_FRAME) {
       actions.showSteps([steps.invert(Math.min(x0, x1)), steps.invert(Math.max(x0, x1))]);
     }
-    if (hasBytes && Math.abs(y1 - y0) >= LEAST_FRAME) {
+    if (hasBytes && Math.abs(y1 - y0) >= MIN_FRAME) {
       actions.showBytes([bytes.invert(Math.max(y0, y1)), bytes.invert(Math.min(y0, y1))]);
     }
   }
@@ -101,7 +101,11 @@ export function listen(
 function drawFrame(plot: Plot, [x0, y0]: Point, [x1, y1]: Point, hasBytes: boolean): void {
   const frame = plot.svg.select("g").selectAll(".frame").data([0]).join("rect").attr("class", "frame");
   const [top, bottom] = hasBytes ? [Math.min(y0, y1), Math.max(y0, y1)] : [0, plot.height];
-  frame.attr("x", Math.min(x0, x1)).attr("width", Math.abs(x1 - x0)).attr("y", top).attr("height", bottom - top);
+  frame
+    .attr("x", Math.min(x0, x1))
+    .attr("width", Math.abs(x1 - x0))
+    .attr("y", top)
+    .attr("height", bottom - top);
 }
 
 function difference(a: Point, b: Point): Point {

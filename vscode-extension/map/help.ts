@@ -1,4 +1,4 @@
-/** The list of keys and gestures. */
+/** The dialog that lists keys and gestures. */
 
 import { make } from "./dom";
 import { KEYS, POINTER } from "./keyboard";

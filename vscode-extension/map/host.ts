@@ -1,76 +1,83 @@
-/** Who the page is shown by: an editor, which sends maps and goes to places; or nobody, and the map is in the page. */
+/** The host of the page: an editor that exchanges messages with it, or none; then the map is embedded in the page. */
 
-import type { FromMap, MemoryMap, ToMap } from "../src/protocol";
-import { fromHash, type Kept, toHash } from "./state";
+import { isMemoryMap, type MessageFromMap, type MessageToMap, parseMessageToMap } from "../shared/messages";
+import type { MemoryMap } from "../shared/protocol";
+import { fromHash, type SavedState, toHash } from "./state";
 
 export interface Host {
-  /** Whether there is an editor that goes to places and describes values. */
+  /** Whether an editor answers `goTo` and `describe`. */
   isEditor: boolean;
-  post(message: FromMap): void;
-  /** What was kept for the map of a set, see `fromKept`. */
-  kept(uri: string): unknown;
-  keep(uri: string, kept: Kept): void;
+  post(message: MessageFromMap): void;
+  /** What was saved for the map of a set, unchecked: see `fromSaved`. */
+  saved(uri: string): unknown;
+  save(uri: string, saved: SavedState): void;
 }
 
 interface Editor {
-  postMessage(message: FromMap): void;
+  postMessage(message: MessageFromMap): void;
   getState(): unknown;
   setState(state: unknown): void;
 }
 
 declare function acquireVsCodeApi(): Editor;
 
-const KEPT_AFTER_MILLISECONDS = 150;
+const SAVE_DELAY_MILLISECONDS = 150;
 
-/** Connects the page with whoever shows it; `receive` gets all messages, also that of the map in the page. */
-export function connect(receive: (message: ToMap) => void): Host {
-  const host = typeof acquireVsCodeApi === "function" ? ofEditor(acquireVsCodeApi(), receive) : alone(receive);
-  return { ...host, keep: delayed(host.keep) };
+/** Connects the page with its host. `receive` gets all valid messages, including one with an embedded map. */
+export function connect(receive: (message: MessageToMap) => void): Host {
+  const host = typeof acquireVsCodeApi === "function" ? editorHost(acquireVsCodeApi(), receive) : noHost(receive);
+  return { ...host, save: debounced(host.save) };
 }
 
-function ofEditor(editor: Editor, receive: (message: ToMap) => void): Host {
-  window.addEventListener("message", (event: MessageEvent<ToMap>) => receive(event.data));
+function editorHost(editor: Editor, receive: (message: MessageToMap) => void): Host {
+  window.addEventListener("message", (event: MessageEvent<unknown>) => {
+    const message = parseMessageToMap(event.data);
+    if (message) receive(message);
+    else console.warn("ignored an unknown message", event.data);
+  });
   return {
     isEditor: true,
     post: (message) => editor.postMessage(message),
-    kept(uri) {
-      const told = editor.getState() as { uri?: unknown; kept?: unknown } | null | undefined;
-      return told?.uri === uri ? told.kept : undefined;
+    saved(uri) {
+      const state = editor.getState() as { uri?: unknown; saved?: unknown } | null | undefined;
+      return state?.uri === uri ? state.saved : undefined;
     },
-    keep: (uri, kept) => editor.setState({ uri, kept }),
+    save: (uri, saved) => editor.setState({ uri, saved }),
   };
 }
 
-function alone(receive: (message: ToMap) => void): Host {
+function noHost(receive: (message: MessageToMap) => void): Host {
   void readMap().then(
     (map) => receive({ type: "map", uri: "", map }),
-    (error: unknown) => receive({ type: "problem", message: `The memory map cannot be read: ${String(error)}` }),
+    (error: unknown) => receive({ type: "problem", message: `The memory map could not be read: ${String(error)}` }),
   );
   return {
     isEditor: false,
     post: () => undefined,
-    kept: () => fromHash(location.hash),
-    keep(_uri, kept) {
-      const hash = toHash(kept);
+    saved: () => fromHash(location.hash),
+    save(_uri, saved) {
+      const hash = toHash(saved);
       history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
     },
   };
 }
 
-/** The map in the page: JSON, compressed by gzip, in base64. */
+/** Read the map that is embedded in the page: JSON, compressed with gzip, in base64. */
 async function readMap(): Promise<MemoryMap> {
   const element = document.getElementById("memory-map");
-  if (!element?.textContent) throw new Error("this page has none");
+  if (!element?.textContent) throw new Error("the page has no map");
   const bytes = Uint8Array.from(atob(element.textContent.trim()), (character) => character.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return (await new Response(unpacked).json()) as MemoryMap;
+  const map: unknown = await new Response(unpacked).json();
+  if (!isMemoryMap(map)) throw new Error("the map has another format");
+  return map;
 }
 
-/** Only the last of many calls counts: an address may not change more than some times a second. */
-function delayed(keep: Host["keep"]): Host["keep"] {
+/** Saves only the last of several states: browsers limit how often the URL may change. */
+function debounced(save: Host["save"]): Host["save"] {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  return (uri, kept) => {
+  return (uri, saved) => {
     clearTimeout(timer);
-    timer = setTimeout(() => keep(uri, kept), KEPT_AFTER_MILLISECONDS);
+    timer = setTimeout(() => save(uri, saved), SAVE_DELAY_MILLISECONDS);
   };
 }

@@ -1,39 +1,39 @@
-/** The keys of the page, wherever the focus is, but for fields and tables that take letters or arrows themselves. */
+/** The keys of the page. Fields and tables handle letters and arrows themselves. */
 
 import type { Actions } from "./actions";
 import { NONE } from "./model";
 import type { Scene } from "./scene";
 
 export const KEYS: [keys: string, what: string][] = [
-  ["← →", "a step back, a step on; with Shift 10 steps, with Ctrl to the next birth or death"],
-  ["Page Up, Page Down", "100 steps"],
-  ["Home, End", "to the first step, to the last"],
-  ["P", "to the true peak"],
-  ["↑ ↓", "through the list of what is live"],
-  ["Enter", "in the lower picture: to the value in the editor; in the upper: to the step"],
-  ["A", "to the allocation of the value that is selected"],
-  ["+ −", "zoom the steps; with Alt the bytes"],
-  ["0", "show all"],
-  ["/", "search; Enter and Shift+Enter: to the next match, to the last"],
-  ["Esc", "select nothing"],
-  ["?", "this list"],
+  ["← →", "previous or next step; with Shift 10 steps, with Ctrl the previous or next change of live bytes"],
+  ["Page Up, Page Down", "100 steps back or forward"],
+  ["Home, End", "first or last step"],
+  ["P", "true peak"],
+  ["↑ ↓", "previous or next value in the list of live values"],
+  ["Enter", "go to the selected value in the editor; in the upper plot, to the step"],
+  ["A", "go to the allocation of the selected value"],
+  ["+ −", "zoom the steps; with Alt, the bytes"],
+  ["0", "show everything"],
+  ["/", "search; Enter and Shift+Enter select the next and the previous match"],
+  ["Esc", "clear the selection"],
+  ["?", "show this list"],
 ];
 
 export const POINTER: [gesture: string, what: string][] = [
-  ["Wheel", "zoom the steps; with Shift or Ctrl the bytes"],
-  ["Drag", "move; with Shift: show what is framed"],
-  ["Click", "on a rectangle: to the value; beside one: to the allocation; in the upper picture: to the step"],
-  ["Double click", "in the upper picture: to the step in the editor; in the lower: show all"],
+  ["Wheel", "zoom the steps; with Shift or Ctrl, the bytes"],
+  ["Drag", "pan; with Shift, zoom to the frame"],
+  ["Click", "go to the value; beside rectangles, to the allocation; in the upper plot, select the step"],
+  ["Double click", "upper plot: go to the step in the editor; lower plot: show everything"],
 ];
 
-interface Others {
+interface OtherActions {
   search(): void;
   help(): void;
 }
 
 const ZOOM = 1.5;
 
-export function listenToKeys(scene: () => Scene | null, actions: Actions, others: Others): void {
+export function listenToKeys(scene: () => Scene | null, actions: Actions, others: OtherActions): void {
   document.addEventListener("keydown", (event) => {
     const now = scene();
     const target = event.target as HTMLElement;
@@ -49,7 +49,7 @@ function actionOf(
   event: KeyboardEvent,
   scene: Scene,
   actions: Actions,
-  others: Others,
+  others: OtherActions,
   target: HTMLElement,
 ): (() => void) | undefined {
   const isOther = event.ctrlKey || event.metaKey;
@@ -104,7 +104,7 @@ function actionOf(
   return undefined;
 }
 
-/** A button takes Enter itself. */
+/** The action of Enter; none on a button, which handles it itself. */
 function onEnter({ state, step }: Scene, actions: Actions, target: HTMLElement): (() => void) | undefined {
   if (target.closest("button")) return undefined;
   if (target.dataset.picture === "curve" || state.selected < 0) return () => actions.goToStep(step);

@@ -1,27 +1,27 @@
-/** Finds places for words beside lines, so that none lies on another. */
+/** Places labels beside lines so that they do not overlap. */
 
 export interface Label {
-  words: string;
+  text: string;
   width: number;
-  /** Where it would be, best first: its left edge and the middle of its line. */
+  /** Preferred positions, best first: the left edge and the vertical middle. */
   places: [x: number, y: number][];
 }
 
-/** Of a line from the middle of words. */
-const LEAST_DISTANCE = 7;
+/** The minimum distance of a line from the middle of a label. */
+const MIN_DISTANCE = 7;
 
 export interface Placed {
-  words: string;
+  text: string;
   x: number;
   y: number;
 }
 
 /**
- * Each label at the first of its places that is within the picture and free; if none is, in the first row from the top
- * where it is, moved to be within. What finds no place at all is left out. None of the `lines`, which are as wide as
- * the picture, goes through words.
+ * Place each label at the first of its positions that is inside the plot and free. If there is none, use the first free row
+ * from the top, and move the label into the plot. Labels without any free row are omitted. No label covers one of the
+ * horizontal `lines`.
  */
-export function place(
+export function placeLabels(
   labels: Label[],
   width: number,
   height: number,
@@ -36,7 +36,7 @@ export function place(
       x + label.width <= width &&
       y >= lineHeight / 2 &&
       y <= height - lineHeight / 2 &&
-      lines.every((line) => Math.abs(y - line) >= LEAST_DISTANCE) &&
+      lines.every((line) => Math.abs(y - line) >= MIN_DISTANCE) &&
       taken.every(([left, right, other]) => x + label.width <= left || x >= right || Math.abs(y - other) >= lineHeight);
     const inside = label.places.map(([x, y]): [number, number] => [Math.max(0, Math.min(x, width - label.width)), y]);
     const rows = Array.from({ length: Math.floor(height / lineHeight) }, (_, row) => (row + 0.5) * lineHeight);
@@ -45,7 +45,7 @@ export function place(
     if (!found) continue;
     const [x, y] = found;
     taken.push([x - 4, x + label.width + 4, y]);
-    placed.push({ words: label.words, x, y });
+    placed.push({ text: label.text, x, y });
   }
   return placed;
 }

@@ -1,8 +1,8 @@
-/** Where allocations and values lie in the lower picture: one allocation by its offsets, or all, one above another. */
+/** The layout of the lower plot: one allocation by its offsets, or all allocations of a memory space stacked. */
 
 import { type Model, NONE } from "./model";
 
-/** The bytes of an allocation in the picture. */
+/** The bytes of an allocation in the plot. */
 export interface Band {
   allocation: number;
   low: number;
@@ -10,22 +10,22 @@ export interface Band {
 }
 
 export interface Layout {
-  /** From the bottom to the top: the biggest allocation lies lowest. Those of no bytes are left out. */
+  /** From bottom to top, the largest allocation first, without empty ones. */
   bands: Band[];
   /** The bytes of all bands. */
   height: number;
   boxes: Boxes;
-  /** For each value its place in `boxes`, NONE if it is not in the picture. */
+  /** The index in `boxes` of each value, NONE if it is not in the plot. */
   boxOf: Int32Array;
 }
 
 /**
- * One rectangle a value, in the order of birth: where two meet the later lies above, as its bytes are its own (see
- * `live.ts`). Step s is as wide as s - 1/2 to s + 1/2. What has no live range is as wide as all steps.
+ * One rectangle for each value, by start step: where two overlap, the later one is drawn above and owns the bytes (see
+ * `live.ts`). Step s spans s - 1/2 to s + 1/2. Values without a live range span all steps.
  */
 export interface Boxes {
   value: Int32Array;
-  /** The places of all boxes, those that cover the least first. */
+  /** The indices of all boxes by area, smallest first. */
   bySize: Int32Array;
   left: Float64Array;
   right: Float64Array;
@@ -33,7 +33,7 @@ export interface Boxes {
   high: Float64Array;
 }
 
-/** Of one allocation, or with NONE of a whole memory space. */
+/** The layout of one allocation, or of a whole memory space if `allocation` is NONE. */
 export function layOut(model: Model, color: number, allocation: number): Layout {
   const bands = stack(model, color, allocation);
   const base = new Map(bands.map((band) => [band.allocation, band.low]));
@@ -47,7 +47,7 @@ export function layOut(model: Model, color: number, allocation: number): Layout 
   const areas = Float64Array.from(values, (value) => model.size[value]! * (right(value) - left(value)));
   const low = (value: number) => base.get(model.allocation[value]!)! + model.offset[value]!;
   const boxOf = new Int32Array(model.count).fill(NONE);
-  values.forEach((value, place) => (boxOf[value] = place));
+  for (const [box, value] of values.entries()) boxOf[value] = box;
   return {
     bands,
     height: bands.at(-1)?.high ?? 0,
@@ -67,8 +67,12 @@ function stack(model: Model, color: number, allocation: number): Band[] {
   const { sizeBytes, color: colors } = model.map.allocations;
   const rows = sizeBytes.map((_, row) => row).filter((row) => colors[row] === color && sizeBytes[row]! > 0);
   const shown = rows.includes(allocation) ? [allocation] : rows;
-  let low = 0;
+  let high = 0;
   return shown
     .sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b)
-    .map((row) => ({ allocation: row, low, high: (low += sizeBytes[row]!) }));
+    .map((allocation) => {
+      const low = high;
+      high += sizeBytes[allocation]!;
+      return { allocation, low, high };
+    });
 }

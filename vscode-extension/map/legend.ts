@@ -1,14 +1,14 @@
-/** What the colours mean, and how many live bytes each has; a click hides what has one, or shows it again. */
+/** The legend: the categories of the colors, with their live bytes. A click hides or shows a category. */
 
+import { human } from "../shared/numbers";
+import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
-import type { Colouring } from "./colouring";
+import type { Coloring } from "./coloring";
 import { make, write } from "./dom";
-import { kept } from "./kept";
 import { type LiveSet, sums } from "./live";
-import { human } from "./numbers";
+import { memoizeLast } from "./memoize";
 import type { Scene } from "./scene";
-import { withoutFolders } from "./sources";
-import { colourText, type Theme } from "./theme";
+import { cssColor, type Theme } from "./theme";
 
 export interface Legend {
   element: HTMLElement;
@@ -16,10 +16,10 @@ export interface Legend {
 }
 
 export function createLegend(actions: Actions, scene: () => Scene): Legend {
-  const label = "Colours; press to hide or show";
+  const label = "Colors; press one to hide or show its values";
   const element = make("ul", { class: "legend", "aria-label": label, "data-list": "legend" });
-  let drawn: { colouring: unknown; theme: unknown } | undefined;
-  const ownedBy = kept((live: LiveSet, { of }: Colouring) => {
+  let drawn: { coloring: unknown; theme: unknown } | undefined;
+  const ownedBy = memoizeLast((live: LiveSet, { of }: Coloring) => {
     return new Map(sums(live, (value) => of[value]!).map(({ key, ownedBytes }) => [key, ownedBytes]));
   });
   element.addEventListener("click", (event) => {
@@ -33,13 +33,13 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   return {
     element,
     draw(scene, theme) {
-      const { colouring, live, state } = scene;
-      if (drawn?.colouring !== colouring || drawn.theme !== theme) {
-        drawn = { colouring, theme };
+      const { coloring, live, state } = scene;
+      if (drawn?.coloring !== coloring || drawn.theme !== theme) {
+        drawn = { coloring, theme };
         element.replaceChildren(
-          ...colouring.categories.map(({ name, colour }) => {
+          ...coloring.categories.map(({ name, color }) => {
             const swatch = make("span", { class: "swatch" });
-            swatch.style.backgroundColor = colourText(theme, colour);
+            swatch.style.backgroundColor = cssColor(theme, color);
             const label = make("span", { class: "label" }, ending(name));
             const entry = make("button", { type: "button", "data-category": name, title: name });
             entry.append(swatch, label, make("span", { class: "size" }));
@@ -47,7 +47,7 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
           }),
         );
       }
-      const owned = ownedBy(live, colouring);
+      const owned = ownedBy(live, coloring);
       element.querySelectorAll("button").forEach((entry, category) => {
         entry.setAttribute("aria-pressed", String(!state.hidden.includes(entry.dataset.category!)));
         write(entry.querySelector(".size")!, owned.has(category) ? human(owned.get(category)!) : "");
@@ -56,13 +56,13 @@ export function createLegend(actions: Actions, scene: () => Scene): Legend {
   };
 }
 
-const MOST_CHARACTERS = 44;
+const MAX_CHARACTERS = 44;
 
-/** The end of an op_name, which tells most of it, or a source without its folders; the whole is in its title. */
+/** The end of an op_name, its most specific part, or a source without its folders. The title has the whole name. */
 function ending(whole: string): string {
   const name = withoutFolders(whole);
-  if (name.length <= MOST_CHARACTERS || !name.includes("/")) return name;
-  const cut = name.slice(-MOST_CHARACTERS);
+  if (name.length <= MAX_CHARACTERS || !name.includes("/")) return name;
+  const cut = name.slice(-MAX_CHARACTERS);
   const slash = cut.indexOf("/");
   return `…${slash >= 0 && slash < cut.length / 2 ? cut.slice(slash) : cut}`;
 }

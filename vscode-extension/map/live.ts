@@ -1,15 +1,17 @@
 /**
- * What is live at a step, and whose the bytes are. A byte on which several values are live belongs to the one that was
- * born last, by start step and then by row, as `server/xla_lens/model/owned.py` has it: so what all of them own adds up
- * to the live bytes of the curve.
+ * The live values at a step, and the bytes that each owns. If several values are live on a byte, the one that started last
+ * owns it (by start step, then by row), so that the owned bytes add up to the live bytes of the curve.
+ *
+ * `owned_bytes` of the server has the same rule. It is implemented here as well because the page draws each step within a
+ * frame and without a server; tests hold both against `test/map/data/*.json`.
  */
 
 import type { Model } from "./model";
 
 export interface LiveSet {
-  /** The values that cover bytes of the space at the step, the biggest first. */
+  /** The values that cover bytes of the space at the step, largest first. */
   values: number[];
-  /** For each of `values` how many bytes it owns. */
+  /** The bytes that each of `values` owns. */
   ownedBytes: number[];
 }
 
@@ -26,7 +28,7 @@ export function liveAt(model: Model, color: number, step: number): LiveSet {
   return { values, ownedBytes: values.map((value) => owned.get(value)!) };
 }
 
-/** The sums of what values own by some number of theirs, such as that of their source, the most first. */
+/** Sum the owned bytes by a key of the values, such as their source; greatest sum first. */
 export function sums(live: LiveSet, keyOf: (value: number) => number): { key: number; ownedBytes: number }[] {
   const total = new Map<number, number>();
   live.values.forEach((value, place) => {
@@ -51,12 +53,12 @@ function ownedBytes(model: Model, values: number[]): Map<number, number> {
   return owned;
 }
 
-/** Cuts the bytes wherever a value begins or ends, and gives each piece to its values in the order of their birth. */
+/** Splits the bytes wherever a value begins or ends. Later values overwrite the owner of a piece. */
 function ownInAllocation(model: Model, values: number[], owned: Map<number, number>): void {
   const { offset, size, start } = model;
   const bounds = new Set<number>();
   for (const value of values) bounds.add(offset[value]!).add(offset[value]! + size[value]!);
-  const cuts = Float64Array.from(bounds).sort();
+  const cuts = Float64Array.from(bounds).sort((a, b) => a - b);
   const place = new Map(Array.from(cuts, (cut, index) => [cut, index]));
   const owner = new Int32Array(cuts.length).fill(-1);
   for (const value of [...values].sort((a, b) => start[a]! - start[b]! || a - b)) {

@@ -1,18 +1,19 @@
-/** The page of the memory map: connects what it shows with what is done to it and with its host. */
+/** The page of the memory map: connects state, view and host. */
 
-import type { MemoryMap, ToMap } from "../src/protocol";
+import type { MessageToMap } from "../shared/messages";
+import type { MemoryMap } from "../shared/protocol";
 import { actionsOn } from "./actions";
 import { make, write } from "./dom";
 import { connect } from "./host";
-import { scenesOf, type Scene } from "./scene";
-import { fromKept, INITIAL, type State, toKept } from "./state";
-import { testHandle } from "./testHandle";
+import { createScenes, type Scene } from "./scene";
+import { fromSaved, INITIAL, type State, toSaved } from "./state";
+import { exposeTestHandle } from "./testHandle";
 import { applyTheme, readTheme, type Theme, watchTheme } from "./theme";
 import { createView } from "./view";
 
 const root = document.getElementById("app")!;
 const frameMilliseconds: number[] = [];
-const FRAMES_KEPT = 1000;
+const MAX_FRAMES = 1000;
 
 let uri = "";
 let state: State = INITIAL;
@@ -34,47 +35,50 @@ watchTheme(() => {
   drawSoon();
 });
 host.post({ type: "ready" });
-testHandle({ scene: () => scene, state: () => state, view, frameMilliseconds });
+exposeTestHandle({ scene: () => scene, state: () => state, view, frameMilliseconds });
 
-function receive(told: ToMap): void {
-  switch (told.type) {
+function receive(received: MessageToMap): void {
+  switch (received.type) {
     case "map":
-      return show(told.uri, told.map);
+      show(received.uri, received.map);
+      break;
     case "problem":
-      return tell(told.message);
+      showMessage(received.message);
+      break;
     case "described":
-      return view.described(told.target, told.markdown);
+      view.setDescription(received.target, received.markdown);
+      break;
     case "cursor":
-      if (scene) actions.follow(told);
+      if (scene) actions.follow(received);
   }
 }
 
-/** A map; the same set read again keeps what the reader has chosen, as far as it is there still. */
+/** Shows a map. After a reload of the same set, the state is kept as far as the new map has its values. */
 function show(newUri: string, map: MemoryMap): void {
-  const kept = scene && uri === newUri ? toKept(state, scene.model.map) : host.kept(newUri);
+  const saved = scene && uri === newUri ? toSaved(state, scene.model.map) : host.saved(newUri);
   uri = newUri;
-  state = fromKept(kept, map);
-  // An editor that starts again shows the map of what was kept last.
-  host.keep(uri, toKept(state, map));
-  makeScene = scenesOf(map);
+  state = fromSaved(saved, map);
+  // When the editor restarts, it restores the map that was saved last.
+  host.save(uri, toSaved(state, map));
+  makeScene = createScenes(map);
   scene = makeScene(state);
-  view.forget();
-  tell("");
+  view.clearDescriptions();
+  showMessage("");
   if (!view.element.isConnected) root.append(view.element);
   drawSoon();
 }
 
-function tell(words: string): void {
-  write(message, words);
-  message.hidden = words === "";
+function showMessage(text: string): void {
+  write(message, text);
+  message.hidden = text === "";
 }
 
-/** At once for whoever reads the scene next; drawn once before the next frame. */
+/** Changes the state and the scene now, and draws them once before the next frame. */
 function change(changed: Partial<State>): void {
   if (!makeScene) return;
   state = { ...state, ...changed };
   scene = makeScene(state);
-  host.keep(uri, toKept(state, scene.model.map));
+  host.save(uri, toSaved(state, scene.model.map));
   drawSoon();
 }
 
@@ -91,5 +95,5 @@ function draw(): void {
   theme ??= readTheme(root);
   view.draw(scene, theme);
   frameMilliseconds.push(performance.now() - before);
-  if (frameMilliseconds.length > FRAMES_KEPT) frameMilliseconds.shift();
+  if (frameMilliseconds.length > MAX_FRAMES) frameMilliseconds.shift();
 }

@@ -1,11 +1,11 @@
-/** Markdown as elements, without HTML text on the way. Links are shown as their words: nobody can click a hover. */
+/** Renders Markdown as elements, without HTML text in between. Links become plain text: a tooltip cannot be clicked. */
 
 import MarkdownIt from "markdown-it";
 import type Token from "markdown-it/lib/token.mjs";
 import { make } from "./dom";
 
 const parser = new MarkdownIt({ html: false, linkify: false }).disable(["image"]);
-const LEFT_OUT = new Set(["a"]);
+const PLAIN = new Set(["a"]);
 const BLOCKS = new Set(["fence", "code_block"]);
 
 export function elementsOf(markdown: string): DocumentFragment {
@@ -18,7 +18,7 @@ function append(root: Node, tokens: Token[]): void {
   const open: Node[] = [root];
   const leaf = (node: Node | string) => open.at(-1)!.appendChild(typeof node === "string" ? new Text(node) : node);
   for (const token of tokens) {
-    if (token.nesting > 0) open.push(leaf(LEFT_OUT.has(token.tag) ? make("span") : document.createElement(token.tag)));
+    if (token.nesting > 0) open.push(leaf(PLAIN.has(token.tag) ? make("span") : document.createElement(token.tag)));
     else if (token.nesting < 0) open.pop();
     else if (token.type === "inline") append(open.at(-1)!, token.children ?? []);
     else if (token.type === "code_inline") leaf(make("code", {}, token.content));

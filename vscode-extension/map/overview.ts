@@ -1,4 +1,4 @@
-/** The strip below the pictures: all steps, and a window on those in view, to move. */
+/** The strip below the plots: the whole schedule, with a window around the steps in view that can be dragged. */
 
 import { scaleLinear } from "d3-scale";
 import { columnsOf } from "./columns";
@@ -9,11 +9,11 @@ import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 const HEIGHT = 34;
-const LEAST_WINDOW = 6;
+const MIN_WINDOW = 6;
 
 export interface Overview {
   element: HTMLElement;
-  /** `width`: that of the pictures. */
+  /** `width`: the width of the plots. */
   draw(scene: Scene, theme: Theme, width: number): void;
 }
 
@@ -42,8 +42,8 @@ export function createOverview(move: (steps: Range) => void): Overview {
       const { steps, allSteps, space } = scene;
       const x = scaleLinear(allSteps, [0, width]);
       const [left, right] = [x(steps[0]), x(steps[1])];
-      window.style.left = `${Math.min(left, width - LEAST_WINDOW)}px`;
-      window.style.width = `${Math.max(LEAST_WINDOW, right - left)}px`;
+      window.style.left = `${Math.min(left, width - MIN_WINDOW)}px`;
+      window.style.width = `${Math.max(MIN_WINDOW, right - left)}px`;
       if (drawn?.curve === space && drawn.theme === theme && drawn.width === width) return;
       drawn = { curve: space, theme, width };
       Object.assign(strip.style, { left: `${MARGIN.left}px`, width: `${width}px` });
@@ -65,8 +65,8 @@ function drawStrip(canvas: HTMLCanvasElement, { space, allSteps }: Scene, theme:
   context.beginPath();
   context.moveTo(0, HEIGHT);
   let before = 0;
-  for (const { x, greatest, last } of columnsOf(space.curveStep, space.curveBytes, ...allSteps, Math.round(width))) {
-    for (const bytes of [before, greatest, last]) context.lineTo(x, y(bytes));
+  for (const { x, max, last } of columnsOf(space.curveStep, space.curveBytes, ...allSteps, Math.round(width))) {
+    for (const bytes of [before, max, last]) context.lineTo(x, y(bytes));
     before = last;
   }
   context.lineTo(width, HEIGHT);

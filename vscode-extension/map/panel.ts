@@ -1,14 +1,14 @@
-/** What is live at the step of the cursor, the biggest first, and the sums by source. */
+/** The side panel: the live values at the step of the cursor, largest first, and their sums by source. */
 
+import { counted, grouped, human, percent } from "../shared/numbers";
+import { withoutFolders } from "../shared/sources";
 import type { Actions } from "./actions";
 import { make, write } from "./dom";
 import { sums } from "./live";
-import { instructionAt, NONE, text, valueText } from "./model";
-import { counted, grouped, human, percent } from "./numbers";
+import { instructionAt, NONE, stringAt, valueString } from "./model";
 import { HIDDEN, SHOWN } from "./raster";
 import type { Scene } from "./scene";
-import { withoutFolders } from "./sources";
-import { colourText, type Theme } from "./theme";
+import { cssColor, type Theme } from "./theme";
 
 export interface Panel {
   element: HTMLElement;
@@ -16,26 +16,26 @@ export interface Panel {
 }
 
 const ROWS_AT_ONCE = 50;
-const MOST_SOURCES = 10;
+const MAX_SOURCES = 10;
 
 export function createPanel(actions: Actions): Panel {
   const title = make("h2", {});
   const total = make("p", { class: "total", "data-live-bytes": "" });
-  const list = make("ol", { class: "live", "aria-label": "Live values, the biggest first", "data-list": "live" });
+  const list = make("ol", { class: "live", "aria-label": "Live values, largest first", "data-list": "live" });
   const more = make("button", { type: "button", class: "more", "data-action": "more" });
   const sources = make("ol", { class: "sources", "aria-label": "Live bytes by source", "data-list": "sources" });
   const empty = make("p", { class: "empty" });
   const element = make(
     "aside",
-    { "aria-label": "What is live at the step" },
+    { "aria-label": "Live at the step" },
     title,
     total,
     make("details", { open: true }, make("summary", {}, "By source"), sources),
     make("details", { open: true, class: "values" }, make("summary", {}, "By value"), empty, list, more),
   );
   let limit = ROWS_AT_ONCE;
-  let drawn: { live: unknown; emphasis: unknown; limit: number; colouring: unknown; theme: unknown } | undefined;
-  let redraw = () => undefined as void;
+  let drawn: { live: unknown; emphasis: unknown; limit: number; coloring: unknown; theme: unknown } | undefined;
+  let redraw: () => void = () => undefined;
   more.addEventListener("click", () => {
     limit += ROWS_AT_ONCE;
     redraw();
@@ -48,8 +48,10 @@ export function createPanel(actions: Actions): Panel {
   return {
     element,
     draw(scene, theme) {
-      redraw = () => this.draw(scene, theme);
-      const { live, emphasis, model, step, colouring } = scene;
+      redraw = () => {
+        this.draw(scene, theme);
+      };
+      const { live, emphasis, model, step, coloring } = scene;
       const shown = live.values.filter((value) => emphasis[value] === SHOWN || (emphasis[value] && !scene.search.isOn));
       const place = shown.indexOf(scene.state.selected);
       if (drawn?.live !== live) limit = ROWS_AT_ONCE;
@@ -59,10 +61,10 @@ export function createPanel(actions: Actions): Panel {
         drawn.live === live &&
         drawn.emphasis === emphasis &&
         drawn.limit === limit &&
-        drawn.colouring === colouring &&
+        drawn.coloring === coloring &&
         drawn.theme === theme;
       if (!isSame) {
-        drawn = { live, emphasis, limit, colouring, theme };
+        drawn = { live, emphasis, limit, coloring, theme };
         const instruction = instructionAt(model, step);
         write(title, `Step ${grouped(step)}${instruction ? `: ${instruction}` : ""}`);
         title.title = instruction;
@@ -72,7 +74,7 @@ export function createPanel(actions: Actions): Panel {
         list.replaceChildren(...shown.slice(0, limit).map((value) => rowOf(scene, theme, value)));
         more.hidden = shown.length <= limit;
         write(more, `${grouped(shown.length - limit)} more`);
-        write(empty, emptyWords(scene, shown.length));
+        write(empty, emptyText(scene, shown.length));
         empty.hidden = empty.textContent === "";
       }
       mark(list, scene.state.selected);
@@ -80,23 +82,23 @@ export function createPanel(actions: Actions): Panel {
   };
 }
 
-function emptyWords({ live, model, emphasis }: Scene, shown: number): string {
+function emptyText({ live, model, emphasis }: Scene, shown: number): string {
   if (!live.values.length) {
     return model.isPlaced.includes(1) ? "Nothing is live here." : "No value with bytes has a live range.";
   }
   if (shown === live.values.length) return "";
   const cause = live.values.some((value) => emphasis[value] === HIDDEN) ? "filter" : "search";
-  return `${counted(shown, "value")} of ${grouped(live.values.length)}: the ${cause} leaves out the rest.`;
+  return `Shows ${grouped(shown)} of ${counted(live.values.length, "value")}; the ${cause} hides the others.`;
 }
 
-function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: number): HTMLElement {
+function rowOf({ model, liveBytes, coloring }: Scene, theme: Theme, value: number): HTMLElement {
   const swatch = make("span", { class: "swatch" });
-  swatch.style.backgroundColor = colourText(theme, colouring.categories[colouring.of[value]!]!.colour);
+  swatch.style.backgroundColor = cssColor(theme, coloring.categories[coloring.of[value]!]!.color);
   const size = model.size[value]!;
   const [label, shape, opName, source] = (["label", "shape", "opName", "source"] as const).map((column) =>
-    valueText(model, column, value),
+    valueString(model, column, value),
   ) as [string, string, string, string];
-  const about = [opName, withoutFolders(source)].filter((words) => words !== "");
+  const about = [opName, withoutFolders(source)].filter((text) => text !== "");
   const row = make(
     "button",
     { type: "button", "data-value": value, title: [label, shape, opName, source].filter(Boolean).join("\n") },
@@ -105,35 +107,35 @@ function rowOf({ model, liveBytes, colouring }: Scene, theme: Theme, value: numb
     make("span", { class: "size" }, human(size)),
     make("span", { class: "about shape" }, shape),
     make("span", { class: "share" }, percent(size, liveBytes)),
-    ...about.map((words) => make("span", { class: "about" }, words)),
+    ...about.map((text) => make("span", { class: "about" }, text)),
   );
   return make("li", {}, row);
 }
 
 function drawSources(list: HTMLElement, { model, live, liveBytes }: Scene): void {
   const bySource = sums(live, (value) => model.map.values.source[value] ?? NONE);
-  const row = (words: string, bytes: number) => {
+  const row = (text: string, bytes: number) => {
     const bar = make("span", { class: "bar" });
     bar.style.width = `${liveBytes ? (100 * bytes) / liveBytes : 0}%`;
     return make(
       "li",
-      { "data-bytes": bytes, title: words },
-      make("span", { class: "label" }, withoutFolders(words)),
+      { "data-bytes": bytes, title: text },
+      make("span", { class: "label" }, withoutFolders(text)),
       make("span", { class: "track" }, bar),
       make("span", { class: "size" }, human(bytes)),
       make("span", { class: "share" }, percent(bytes, liveBytes)),
     );
   };
-  const rows = bySource.slice(0, MOST_SOURCES).map(({ key, ownedBytes }) => {
-    return row(text(model, key) || "no source known", ownedBytes);
+  const rows = bySource.slice(0, MAX_SOURCES).map(({ key, ownedBytes }) => {
+    return row(stringAt(model, key) || "no source line", ownedBytes);
   });
-  const rest = bySource.slice(MOST_SOURCES);
+  const rest = bySource.slice(MAX_SOURCES);
   const restBytes = rest.reduce((sum, { ownedBytes }) => sum + ownedBytes, 0);
   if (rest.length) rows.push(row(counted(rest.length, "other source"), restBytes));
   list.replaceChildren(...rows);
 }
 
-/** Marks the row of the value that is selected, and shows it unless it is in view, or that would move the pictures away. */
+/** Marks the row of the selected value, and scrolls to it if the panel scrolls by itself and not with the plots. */
 function mark(list: HTMLElement, value: number): void {
   const before = list.querySelector("[aria-current]");
   const now = list.querySelector(`[data-value="${value}"]`);

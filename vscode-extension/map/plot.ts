@@ -1,13 +1,13 @@
 /**
- * The frame of a picture: a canvas for what is many, and above it an SVG for axes, lines and words. Both pictures have
- * the same margins, so that their steps stand below each other.
+ * The frame of a plot: a canvas for the many shapes, and above it an SVG for axes, lines and labels. Both plots have the same
+ * margins, so that their steps align.
  */
 
 import { axisBottom, axisLeft } from "d3-axis";
 import { type ScaleLinear, scaleLinear } from "d3-scale";
 import { type Selection, select } from "d3-selection";
+import { grouped, sizeTicks } from "../shared/numbers";
 import { make } from "./dom";
-import { grouped, sizeTicks } from "./numbers";
 import type { Range } from "./range";
 
 export interface Plot {
@@ -15,9 +15,9 @@ export interface Plot {
   canvas: HTMLCanvasElement;
   context: CanvasRenderingContext2D;
   svg: Selection<SVGSVGElement, unknown, null, undefined>;
-  /** What lies below the axes, and what above. */
+  /** The group of lines and labels above the canvas. */
   marks: Selection<SVGGElement, unknown, null, undefined>;
-  /** Pixels of the picture itself, without the margins; and how many of the screen's each has. */
+  /** The size without margins, in CSS pixels, and the device pixels in each. */
   width: number;
   height: number;
   ratio: number;
@@ -27,9 +27,9 @@ export const MARGIN = { left: 78, right: 108, top: 4, bottom: 20 };
 
 export type Scale = ScaleLinear<number, number>;
 
-/** `words` tell what the picture is; `role` how it is used. */
-export function createPlot(hook: string, words: string, role: string): Plot {
-  const canvas = make("canvas", { tabindex: 0, role, "aria-label": words, "data-picture": hook });
+/** Create a plot with an accessible label and a role. */
+export function createPlot(hook: string, label: string, role: string): Plot {
+  const canvas = make("canvas", { tabindex: 0, role, "aria-label": label, "data-picture": hook });
   const element = make("div", { class: `plot plot-${hook}` }, canvas);
   const svg = select(element).append("svg").attr("aria-hidden", "true");
   const inner = svg.append("g").attr("transform", `translate(${MARGIN.left},${MARGIN.top})`);
@@ -46,15 +46,15 @@ export function createPlot(hook: string, words: string, role: string): Plot {
   };
 }
 
-/** Makes the picture as large as its place, now and whenever that changes. */
+/** Fits a plot to its element, now and whenever the element is resized. */
 export function keepFitting(plot: Plot, changed: () => void): void {
   new ResizeObserver(() => {
-    // Without a place, as while a table is shown instead, it stays as it was.
+    // A hidden element has no width; the plot keeps its size then.
     if (plot.element.clientWidth && fit(plot)) changed();
   }).observe(plot.element);
 }
 
-/** Whether it has another size now. To ask the browser for sizes at each frame would cost a layout each. */
+/** Fit a plot, and return whether its size changed. Not done in each frame, since reading sizes costs a layout. */
 function fit(plot: Plot): boolean {
   const { clientWidth, clientHeight } = plot.element;
   const ratio = devicePixelRatio || 1;
@@ -88,18 +88,30 @@ export function drawAxes(plot: Plot, x: Scale, y: Scale): void {
   inner
     .select<SVGGElement>(".x")
     .attr("transform", `translate(0,${plot.height})`)
-    .call(axisBottom<number>(x as never).tickValues(steps).tickSize(4).tickFormat(grouped).offset(0));
+    .call(
+      axisBottom<number>(x as never)
+        .tickValues(steps)
+        .tickSize(4)
+        .tickFormat(grouped)
+        .offset(0),
+    );
   const title = inner.selectAll(".x-title").data([0]).join("text").attr("class", "x-title gutter");
-  title.attr("x", plot.width + 30).attr("y", plot.height + 14).text("steps");
+  title
+    .attr("x", plot.width + 30)
+    .attr("y", plot.height + 14)
+    .text("steps");
   const [bottom, top] = y.domain() as Range;
   const ticks = sizeTicks(bottom, top, Math.max(2, plot.height / 44));
-  const words = new Map(ticks.map((tick) => [tick.sizeBytes, tick.words]));
+  const text = new Map(ticks.map((tick) => [tick.sizeBytes, tick.text]));
   const values = ticks.map((tick) => tick.sizeBytes);
-  const axis = axisLeft<number>(y as never).tickValues(values).tickSize(4).offset(0);
-  inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => words.get(sizeBytes) ?? ""));
+  const axis = axisLeft<number>(y as never)
+    .tickValues(values)
+    .tickSize(4)
+    .offset(0);
+  inner.select<SVGGElement>(".y").call(axis.tickFormat((sizeBytes) => text.get(sizeBytes) ?? ""));
 }
 
-/** A point of the screen in the pixels of a picture. */
+/** The position of a pointer event in a plot. */
 export function pointIn(plot: Plot, event: { clientX: number; clientY: number }): [x: number, y: number] {
   const { left, top } = plot.canvas.getBoundingClientRect();
   return [event.clientX - left, event.clientY - top];

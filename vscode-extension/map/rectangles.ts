@@ -1,17 +1,17 @@
-/** The lower picture: values as rectangles, offset by live range. */
+/** The lower plot: values as rectangles, live range by offset. */
 
-import type { Colouring } from "./colouring";
-import { allocationWords } from "./facts";
-import { kept } from "./kept";
+import { human } from "../shared/numbers";
+import type { Coloring } from "./coloring";
+import { allocationText } from "./facts";
 import type { Layout } from "./layout";
-import { NONE, valueText } from "./model";
-import { human } from "./numbers";
+import { memoizeLast } from "./memoize";
+import { NONE, valueString } from "./model";
 import { byteScale, drawAxes, MARGIN, type Plot, type Scale, stepScale } from "./plot";
-import { FAINT, paint, type Raster, rasterise } from "./raster";
+import { FAINT, paint, type Raster, rasterize } from "./raster";
 import type { Scene } from "./scene";
-import { colourText, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
+import { cssColor, isLight, mixed, pixel, type Rgb, rgb, type Theme } from "./theme";
 
-/** What is drawn, and so what is under the pointer. */
+/** What was drawn last, which answers what is under the pointer. */
 export interface Drawn {
   raster: Raster;
   x: Scale;
@@ -19,13 +19,13 @@ export interface Drawn {
 }
 
 const LINE_HEIGHT = 14;
-const LEAST_NAMED_WIDTH = 40;
-const LEAST_BAND = 3;
+const MIN_NAMED_WIDTH = 40;
+const MIN_BAND = 3;
 const FAINT_SHARE = 0.82;
 const EDGE_SHARE = 0.4;
-/** How far the colours of values of one category are from it, so that neighbours can be told apart. */
+/** Shares of background mixed into the color of a category, so that neighbors in one category can be distinguished. */
 const SHADES = [0, 0.07, 0.14, 0.21];
-/** A number that scatters rows over all shades (Knuth). */
+/** Knuth's multiplicative hash, which scatters rows over the shades. */
 const SCATTER = 2654435761;
 
 export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
@@ -35,8 +35,8 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   const [left, right] = scene.steps;
   const [bottom, top] = scene.bytes;
   const frame = { left, right, bottom, top, width: canvas.width, height: canvas.height };
-  const raster = rasterise(scene.layout.boxes, frame, scene.emphasis);
-  const { fills, edges } = coloursOf(scene.layout, scene.colouring, scene.emphasis, shadingOf(scene, theme), theme);
+  const raster = rasterize(scene.layout.boxes, frame, scene.emphasis);
+  const { fills, edges } = boxColors(scene.layout, scene.coloring, scene.emphasis, shadingOf(scene, theme), theme);
   const pixels = paint(raster, fills, edges, pixel(rgb(theme.background)));
   const bytes = new Uint8ClampedArray(pixels.buffer as ArrayBuffer);
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -48,22 +48,22 @@ export function drawRectangles(plot: Plot, scene: Scene, theme: Theme): Drawn {
   return drawn;
 }
 
-/** How values of one category are told apart: by shade, not at all, or as matches of the search by their edge. */
+/** How values of one category are distinguished: by shade, not at all, or matches of the search by their edge. */
 type Shading = "shades" | "plain" | "matches";
 
 function shadingOf({ search, state }: Scene, theme: Theme): Shading {
   if (search.isOn) return "matches";
-  return theme.isHighContrast || state.colouredBy === "padding" ? "plain" : "shades";
+  return theme.isHighContrast || state.colorBy === "padding" ? "plain" : "shades";
 }
 
-/** The value under a point of the picture, NONE if there is none. */
+/** The value at a point of the plot, NONE if there is none. */
 export function valueAt(plot: Plot, layout: Layout, { raster }: Drawn, [x, y]: [number, number]): number {
   const [column, row] = [Math.floor(x * plot.ratio), Math.floor(y * plot.ratio)];
   if (column < 0 || row < 0 || column >= raster.width || row >= raster.height) return NONE;
   return layout.boxes.value[raster.boxes[row * raster.width + column]!] ?? NONE;
 }
 
-/** How many values are wholly or partly in the pixel of a point. */
+/** The number of values that overlap the pixel at a point. */
 export function countAt(scene: Scene, { x, y }: Drawn, [px, py]: [number, number]): number {
   const { left, right, low, high, value } = scene.layout.boxes;
   const [first, last] = [x.invert(Math.floor(px)), x.invert(Math.floor(px) + 1)];
@@ -77,7 +77,7 @@ export function countAt(scene: Scene, { x, y }: Drawn, [px, py]: [number, number
   return count;
 }
 
-/** The edges of a value in the pixels of the picture, null if it is not in it. */
+/** The bounds of a value in the plot, null if the plot does not contain it. */
 export function boundsOf(
   { layout }: Scene,
   { x, y }: Drawn,
@@ -90,12 +90,12 @@ export function boundsOf(
   return { left: x0, top: y0, width: x1 - x0, height: y1 - y0 };
 }
 
-/** For each box its colour and that of its edge. */
-const coloursOf = kept((layout: Layout, colouring: Colouring, emphasis: Uint8Array, by: Shading, theme: Theme) => {
+/** The color of each box, and that of its edge. */
+const boxColors = memoizeLast((layout: Layout, coloring: Coloring, emphasis: Uint8Array, by: Shading, theme: Theme) => {
   const [background, match, ink] = [theme.background, theme.match, theme.foreground].map(rgb) as [Rgb, Rgb, Rgb];
-  const shades = colouring.categories.flatMap((category) =>
+  const shades = coloring.categories.flatMap((category) =>
     SHADES.flatMap((share) => {
-      const full = mixed(rgb(colourText(theme, category.colour)), background, by === "shades" ? share : 0);
+      const full = mixed(rgb(cssColor(theme, category.color)), background, by === "shades" ? share : 0);
       const edge = theme.isHighContrast ? ink : mixed(full, background, EDGE_SHARE);
       const pale = [mixed(full, background, FAINT_SHARE), mixed(edge, background, FAINT_SHARE / 2)] as const;
       return [...pale, full, by === "matches" ? match : edge].map(pixel);
@@ -105,7 +105,7 @@ const coloursOf = kept((layout: Layout, colouring: Colouring, emphasis: Uint8Arr
   const [fills, edges] = [new Uint32Array(value.length), new Uint32Array(value.length)];
   for (let box = 0; box < value.length; box++) {
     const row = value[box]!;
-    const shade = colouring.of[row]! * SHADES.length + (Math.imul(row, SCATTER) >>> 30);
+    const shade = coloring.of[row]! * SHADES.length + (Math.imul(row, SCATTER) >>> 30);
     const place = 4 * shade + (emphasis[row] === FAINT ? 0 : 2);
     fills[box] = shades[place]!;
     edges[box] = shades[place + 1]!;
@@ -113,14 +113,14 @@ const coloursOf = kept((layout: Layout, colouring: Colouring, emphasis: Uint8Arr
   return { fills, edges };
 });
 
-/** Names in those rectangles that have room for them. */
+/** Draws names in the rectangles that have room for them. */
 function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Drawn): void {
   const { context, width, height } = plot;
   const { boxes } = scene.layout;
   context.font = `11px ${theme.font}`;
   context.textBaseline = "middle";
-  const inks = scene.colouring.categories.map((category) =>
-    isLight(rgb(colourText(theme, category.colour))) ? "#000" : "#fff",
+  const inks = scene.coloring.categories.map((category) =>
+    isLight(rgb(cssColor(theme, category.color))) ? "#000" : "#fff",
   );
   for (let box = 0; box < boxes.value.length; box++) {
     if (!raster.isEdged[box]) continue;
@@ -128,20 +128,20 @@ function drawNames(plot: Plot, scene: Scene, theme: Theme, { raster, x, y }: Dra
     const right = Math.min(width, x(boxes.right[box]!));
     const top = Math.max(0, y(boxes.high[box]!));
     const rows = Math.min(height, y(boxes.low[box]!)) - top;
-    if (right - left < LEAST_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
+    if (right - left < MIN_NAMED_WIDTH || rows < LINE_HEIGHT) continue;
     const value = boxes.value[box]!;
-    context.fillStyle = scene.emphasis[value] === FAINT ? theme.muted : inks[scene.colouring.of[value]!]!;
-    const write = (words: string, middle: number) => {
+    context.fillStyle = scene.emphasis[value] === FAINT ? theme.muted : inks[scene.coloring.of[value]!]!;
+    const write = (text: string, middle: number) => {
       const room = roomFor(raster, box, left * plot.ratio, right * plot.ratio, middle * plot.ratio) / plot.ratio;
-      context.fillText(shortened(context, words, room - 8), left + 4, middle);
+      context.fillText(shortened(context, text, room - 8), left + 4, middle);
     };
     const middle = rows < 2 * LINE_HEIGHT ? top + rows / 2 : top + LINE_HEIGHT / 2 + 3;
-    write(valueText(scene.model, "label", value), middle);
+    write(valueString(scene.model, "label", value), middle);
     if (rows >= 2.4 * LINE_HEIGHT) write(human(scene.model.size[value]!), middle + LINE_HEIGHT);
   }
 }
 
-/** How many pixels of a row, from the left edge of a box, are its own and not another's that lies above it. */
+/** The number of pixels in a row, from the left edge of a box, that no other box covers. */
 function roomFor(raster: Raster, box: number, left: number, right: number, row: number): number {
   const [first, start] = [Math.ceil(left) + 1, Math.floor(row) * raster.width];
   let pixel = first;
@@ -149,7 +149,7 @@ function roomFor(raster: Raster, box: number, left: number, right: number, row: 
   return pixel - first;
 }
 
-/** The edges and the names of allocations, what is selected, and the cursor. */
+/** Draws the edges and the names of allocations, the selection and the cursor. */
 function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   const { marks, width, height } = plot;
   const { x, y } = drawn;
@@ -165,19 +165,28 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   };
   let free = height + LINE_HEIGHT;
   for (const { allocation, low, high } of scene.layout.bands) {
-    // Those above are smaller still.
-    if (y(low) - y(high) < LEAST_BAND) break;
+    // The bands above are even smaller.
+    if (y(low) - y(high) < MIN_BAND) break;
     const [bottom, top] = [Math.min(height, y(low)), Math.max(0, y(high))];
-    if (bottom - top < LEAST_BAND) continue;
+    if (bottom - top < MIN_BAND) continue;
     if (y(high) > 0) line("band", 0, y(high), width, y(high));
     const middle = (bottom + top) / 2;
     if (bottom - top >= LINE_HEIGHT && free - middle >= LINE_HEIGHT * 0.9) {
-      const [name, about] = allocationWords(scene.model, allocation);
-      const label = marks.append("text").attr("class", "gutter").attr("x", width + 6).attr("y", middle);
+      const [name, about] = allocationText(scene.model, allocation);
+      const label = marks
+        .append("text")
+        .attr("class", "gutter")
+        .attr("x", width + 6)
+        .attr("y", middle);
       const isTall = bottom - top >= 2.4 * LINE_HEIGHT;
       label.attr("dy", isTall ? "-0.25em" : "0.35em").text(isTall ? name : `${name} ${about}`);
       if (!isTall && label.node()!.getComputedTextLength() > MARGIN.right - 8) label.text(name);
-      if (isTall) label.append("tspan").attr("x", width + 6).attr("dy", "1.15em").text(about);
+      if (isTall)
+        label
+          .append("tspan")
+          .attr("x", width + 6)
+          .attr("dy", "1.15em")
+          .text(about);
       free = isTall ? middle - LINE_HEIGHT / 2 : middle;
     }
   }
@@ -192,10 +201,10 @@ function drawMarks(plot: Plot, scene: Scene, drawn: Drawn): void {
   }
 }
 
-function shortened(context: CanvasRenderingContext2D, words: string, room: number): string {
-  if (context.measureText(words).width <= room) return words;
-  let length = words.length;
-  const isTooLong = () => context.measureText(`${words.slice(0, length)}…`).width > room;
+function shortened(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let length = text.length;
+  const isTooLong = () => context.measureText(`${text.slice(0, length)}…`).width > room;
   while (length > 0 && isTooLong()) length = Math.floor(length * 0.85);
-  return length > 2 ? `${words.slice(0, length)}…` : "";
+  return length > 2 ? `${text.slice(0, length)}…` : "";
 }

@@ -1,12 +1,12 @@
-/** All that the pictures, the lists and the tables show, from the map and what the reader has chosen. */
+/** Everything that plots, lists and tables show, derived from the map and the state. */
 
-import type { MapSpace, MemoryMap } from "../src/protocol";
-import { type Colouring, colour } from "./colouring";
-import { kept } from "./kept";
+import { parseSize } from "../shared/numbers";
+import type { MapSpace, MemoryMap } from "../shared/protocol";
+import { type Coloring, coloringBy } from "./coloring";
 import { type Layout, layOut } from "./layout";
 import { type LiveSet, liveAt } from "./live";
+import { memoizeLast } from "./memoize";
 import { liveBytesAt, type Model, modelOf, NONE, spaceOf } from "./model";
-import { parseSize } from "./numbers";
 import { type Range, within } from "./range";
 import { FAINT, HIDDEN, SHOWN } from "./raster";
 import { type Search, search } from "./search";
@@ -17,17 +17,17 @@ export interface Scene {
   state: State;
   space: MapSpace;
   layout: Layout;
-  colouring: Colouring;
+  coloring: Coloring;
   search: Search;
-  /** For each value how much of it is shown, see `raster.ts`. */
+  /** HIDDEN, FAINT or SHOWN for each value, see `raster.ts`. */
   emphasis: Uint8Array;
-  /** What is wrong with the least size, empty if nothing. */
-  leastProblem: string;
-  /** The step of the cursor, and what is live there. */
+  /** The error in the minimum size, empty if there is none. */
+  minSizeProblem: string;
+  /** The step of the cursor, and the live values there. */
   step: number;
   liveBytes: number;
   live: LiveSet;
-  /** All steps and all bytes of the lower picture, and those in view. */
+  /** The steps and bytes of the lower plot: all, and those in view. */
   allSteps: Range;
   allBytes: Range;
   steps: Range;
@@ -44,17 +44,17 @@ const NO_SPACE: MapSpace = {
   curveBytes: [],
 };
 
-/** What makes scenes of one map. What a choice does not change is not made again. */
-export function scenesOf(map: MemoryMap): (state: State) => Scene {
+/** Return a function from state to scene for one map. Parts that a change of state does not affect are reused. */
+export function createScenes(map: MemoryMap): (state: State) => Scene {
   const model = modelOf(map);
-  const [layOutOnce, colourOnce, searchOnce] = [kept(layOut), kept(colour), kept(search)];
-  const [liveOnce, emphasisOnce] = [kept(liveAt), kept(emphasise)];
+  const [layOutOnce, coloringOnce, searchOnce] = [memoizeLast(layOut), memoizeLast(coloringBy), memoizeLast(search)];
+  const [liveOnce, emphasisOnce] = [memoizeLast(liveAt), memoizeLast(emphasize)];
   return (state) => {
     const space = spaceOf(map, state.color) ?? NO_SPACE;
     const layout = layOutOnce(model, space.color, state.allocation);
-    const colouring = colourOnce(model, layout, state.colouredBy);
+    const coloring = coloringOnce(model, layout, state.colorBy);
     const found = searchOnce(model, state.search);
-    const least = state.least.trim() === "" ? 0 : parseSize(state.least);
+    const minSize = state.minSize.trim() === "" ? 0 : parseSize(state.minSize);
     const step = Math.min(state.step >= 0 ? state.step : Math.max(0, space.peakStep), model.stepCount - 1);
     const allSteps: Range = [-0.5, model.stepCount - 0.5];
     const allBytes: Range = [0, Math.max(1, layout.height)];
@@ -63,10 +63,10 @@ export function scenesOf(map: MemoryMap): (state: State) => Scene {
       state,
       space,
       layout,
-      colouring,
+      coloring,
       search: found,
-      emphasis: emphasisOnce(model, colouring, state.hidden, least ?? 0, found),
-      leastProblem: least === null ? "A size is written as 4096, 1 MiB or 2.5GB" : "",
+      emphasis: emphasisOnce(model, coloring, state.hidden, minSize ?? 0, found),
+      minSizeProblem: minSize === null ? "Minimum size: expected a size such as 4096, 1 MiB or 2.5GB" : "",
       step,
       liveBytes: liveBytesAt(space, step),
       live: liveOnce(model, space.color, step),
@@ -82,16 +82,10 @@ function inView(chosen: Range | null, whole: Range): Range {
   return chosen && chosen[1] > chosen[0] ? within(chosen, whole) : whole;
 }
 
-function emphasise(
-  model: Model,
-  colouring: Colouring,
-  hidden: string[],
-  leastBytes: number,
-  found: Search,
-): Uint8Array {
-  const isHidden = colouring.categories.map(({ name }) => hidden.includes(name));
+function emphasize(model: Model, coloring: Coloring, hidden: string[], minBytes: number, found: Search): Uint8Array {
+  const isHidden = coloring.categories.map(({ name }) => hidden.includes(name));
   return Uint8Array.from(model.size, (size, value) => {
-    if (size < leastBytes || isHidden[colouring.of[value]!]) return HIDDEN;
+    if (size < minBytes || isHidden[coloring.of[value]!]) return HIDDEN;
     return (found.isOn && !found.isMatch[value]) || !model.isPlaced[value] ? FAINT : SHOWN;
   });
 }

@@ -1,31 +1,31 @@
-/** What a reader has chosen, and how it is kept: by the editor, or in the address of the page. */
+/** The state of the page: what the reader has chosen. It is saved by the editor, or in the fragment of the URL. */
 
-import type { MemoryMap } from "../src/protocol";
-import type { ColouredBy } from "./colouring";
+import type { MemoryMap } from "../shared/protocol";
+import type { ColorBy } from "./coloring";
 import { NONE } from "./model";
 
 export interface State {
-  /** The memory space; NONE: the one with the greatest peak. */
+  /** The memory space; NONE: the worst one. */
   color: number;
-  /** The allocation whose rectangles are shown, by its row; NONE: those of the whole space. */
+  /** The row of the only allocation to show; NONE: all of the memory space. */
   allocation: number;
-  /** The first and the last step in view, and the bytes in view; null: all. */
+  /** The steps and the bytes in view; null: all. */
   steps: [number, number] | null;
   bytes: [number, number] | null;
-  /** The step whose live set is shown; NONE: the peak. */
+  /** The step of the cursor; NONE: the peak. */
   step: number;
-  /** The value that is selected, NONE for none. */
+  /** The row of the selected value, or NONE. */
   selected: number;
-  /** The allocation that is marked, by its row, NONE for none. */
+  /** The row of the highlighted allocation, or NONE. */
   marked: number;
-  colouredBy: ColouredBy;
-  /** The names of the categories that are hidden. */
+  colorBy: ColorBy;
+  /** The names of hidden categories. */
   hidden: string[];
   search: string;
-  /** The least size of a value that is shown, as it was written. */
-  least: string;
-  /** What the upper picture reaches up to; null: the reserve, unless that is far above. */
-  upTo: "live" | "reserved" | null;
+  /** The minimum size of the values to show, as typed. */
+  minSize: string;
+  /** What the y axis of the upper plot includes; null: the reserved bytes unless they are far above the peak. */
+  curveTop: "live" | "reserved" | null;
   curveAs: "picture" | "table";
   valuesAs: "picture" | "table";
 }
@@ -38,31 +38,28 @@ export const INITIAL: Readonly<State> = {
   step: NONE,
   selected: NONE,
   marked: NONE,
-  colouredBy: "kind",
+  colorBy: "kind",
   hidden: [],
   search: "",
-  least: "",
-  upTo: null,
+  minSize: "",
+  curveTop: null,
   curveAs: "picture",
   valuesAs: "picture",
 };
 
-/**
- * A state as it is kept: values by their labels and allocations by their indices, since a set that has been written
- * anew may have them in other rows.
- */
-export type Kept = Omit<State, "selected"> & { selected: string };
+/** A state to save: values by label and allocations by index, since their rows may change when a dump is regenerated. */
+export type SavedState = Omit<State, "selected"> & { selected: string };
 
-const NOTHING_KEPT: Readonly<Kept> = { ...INITIAL, selected: "" };
-const KEYS = Object.keys(NOTHING_KEPT) as (keyof Kept)[];
-const CHOICES: { [key in keyof Kept]?: readonly unknown[] } = {
-  colouredBy: ["kind", "opName", "source", "padding"],
-  upTo: [null, "live", "reserved"],
+const NOTHING_SAVED: Readonly<SavedState> = { ...INITIAL, selected: "" };
+const KEYS = Object.keys(NOTHING_SAVED) as (keyof SavedState)[];
+const CHOICES: { [key in keyof SavedState]?: readonly unknown[] } = {
+  colorBy: ["kind", "opName", "source", "padding"],
+  curveTop: [null, "live", "reserved"],
   curveAs: ["picture", "table"],
   valuesAs: ["picture", "table"],
 };
 
-export function toKept(state: State, { strings, values, allocations }: MemoryMap): Kept {
+export function toSaved(state: State, { strings, values, allocations }: MemoryMap): SavedState {
   const index = (row: number) => allocations.index[row] ?? NONE;
   return {
     ...state,
@@ -72,49 +69,50 @@ export function toKept(state: State, { strings, values, allocations }: MemoryMap
   };
 }
 
-/** A state from what was kept, of which anything may be missing, wrong, or not in the map any more. */
-export function fromKept(told: unknown, { strings, values, allocations }: MemoryMap): State {
-  const kept: Kept = { ...NOTHING_KEPT };
+/** Restore a state. Anything may be missing, invalid, or absent from the map; it gets its initial value then. */
+export function fromSaved(given: unknown, { strings, values, allocations }: MemoryMap): State {
+  const saved: SavedState = { ...NOTHING_SAVED };
   for (const key of KEYS) {
-    const value = (told as Partial<Record<string, unknown>> | null | undefined)?.[key];
-    if (value !== undefined && fits(key, value)) Object.assign(kept, { [key]: value });
+    const value = (given as Partial<Record<string, unknown>> | null | undefined)?.[key];
+    if (value !== undefined && fits(key, value)) Object.assign(saved, { [key]: value });
   }
   return {
-    ...kept,
-    selected: kept.selected ? values.label.findIndex((label) => strings[label] === kept.selected) : NONE,
-    allocation: allocations.index.indexOf(kept.allocation),
-    marked: allocations.index.indexOf(kept.marked),
+    ...saved,
+    selected: saved.selected ? values.label.findIndex((label) => strings[label] === saved.selected) : NONE,
+    allocation: allocations.index.indexOf(saved.allocation),
+    marked: allocations.index.indexOf(saved.marked),
   };
 }
 
-function fits(key: keyof Kept, value: unknown): boolean {
+function fits(key: keyof SavedState, value: unknown): boolean {
   const choices = CHOICES[key];
   if (choices) return choices.includes(value);
   if (key === "steps" || key === "bytes") {
     return value === null || (Array.isArray(value) && value.length === 2 && value.every(Number.isFinite));
   }
   if (key === "hidden") return Array.isArray(value) && value.every((name) => typeof name === "string");
-  return typeof value === typeof NOTHING_KEPT[key] && (typeof value !== "number" || Number.isInteger(value));
+  return typeof value === typeof NOTHING_SAVED[key] && (typeof value !== "number" || Number.isInteger(value));
 }
 
-/** What is kept as the part of an address after the `#`: what is as at first is left out. */
-export function toHash(kept: Kept): string {
+/** Write a saved state as the fragment of a URL, without values that are initial. */
+export function toHash(saved: SavedState): string {
   const parameters = new URLSearchParams();
   for (const key of KEYS) {
-    const told = JSON.stringify(kept[key]);
-    if (told !== JSON.stringify(NOTHING_KEPT[key])) parameters.set(key, told);
+    const json = JSON.stringify(saved[key]);
+    if (json !== JSON.stringify(NOTHING_SAVED[key])) parameters.set(key, json);
   }
   return parameters.toString();
 }
 
+/** Read the fragment of a URL, unchecked: see `fromSaved`. */
 export function fromHash(hash: string): unknown {
-  const told: Record<string, unknown> = {};
+  const saved: Record<string, unknown> = {};
   for (const [key, value] of new URLSearchParams(hash.replace(/^#/, ""))) {
     try {
-      told[key] = JSON.parse(value);
+      saved[key] = JSON.parse(value);
     } catch {
-      // Not one of ours.
+      // Not written by this page.
     }
   }
-  return told;
+  return saved;
 }

@@ -1,19 +1,19 @@
-/** A table of many rows, a page at a time, sorted by the column whose head is pressed. */
+/** A table with pages, which can be sorted by any column. */
 
+import { grouped } from "../shared/numbers";
 import { button, make, write } from "./dom";
-import { grouped } from "./numbers";
 
 export interface TableColumn {
   name: string;
-  /** What the column has for a row; numbers are sorted as such. */
+  /** The value of a row, by which the column is sorted. */
   value(row: number): number | string;
-  /** How it is worded; without it the value itself. */
-  words?(row: number): string;
+  /** The text of a row; the value itself by default. */
+  text?(row: number): string;
 }
 
 export interface Table {
   element: HTMLElement;
-  /** `rows` are numbers of the caller; `current` is marked, and its page shown when it changes. */
+  /** `rows` are numbers that mean something to the caller. `current` is marked, and brought into view when it changes. */
   draw(rows: readonly number[], columns: TableColumn[], current: number): void;
 }
 
@@ -60,8 +60,8 @@ export function createTable(hook: string, caption: string, press: (row: number) 
   function fillHead(): void {
     const cells = columns.map(({ name }, column) => {
       const isBy = order?.column === column;
-      const words = name + (isBy ? (order!.direction > 0 ? " ▲" : " ▼") : "");
-      const press = make("button", { type: "button", "data-sort": name }, words);
+      const text = name + (isBy ? (order!.direction > 0 ? " ▲" : " ▼") : "");
+      const press = make("button", { type: "button", "data-sort": name }, text);
       press.addEventListener("click", () => {
         const isText = given.length > 0 && typeof columns[column]!.value(given[0]!) === "string";
         order = { column, direction: isBy ? (order!.direction > 0 ? -1 : 1) : isText ? 1 : -1 };
@@ -86,16 +86,16 @@ export function createTable(hook: string, caption: string, press: (row: number) 
     previous.disabled = page === 0;
     next.disabled = page === last;
     const first = page * ROWS_A_PAGE + 1;
-    const range = `${grouped(first)} to ${grouped(first + rows.length - 1)} of ${grouped(sorted.length)}`;
+    const range = `${grouped(first)}–${grouped(first + rows.length - 1)} of ${grouped(sorted.length)}`;
     write(status, rows.length ? range : "no rows");
   }
 
   function rowOf(row: number): HTMLElement {
-    const cells = columns.map(({ value, words }, column) => {
-      const told = words ? words(row) : String(value(row));
-      const content = column === 0 ? make("button", { type: "button" }, told) : told;
+    const cells = columns.map(({ value, text }, column) => {
+      const shown = text ? text(row) : String(value(row));
+      const content = column === 0 ? make("button", { type: "button" }, shown) : shown;
       const isNumber = typeof value(row) === "number";
-      return make(column === 0 ? "th" : "td", isNumber ? { class: "number" } : { title: told }, content);
+      return make(column === 0 ? "th" : "td", isNumber ? { class: "number" } : { title: shown }, content);
     });
     cells[0]?.setAttribute("scope", "row");
     return make("tr", { "data-row": row, "aria-current": String(row === current) }, ...cells);

@@ -1,22 +1,22 @@
 /**
- * `window.xlaLensMap`: what tests, and the curious, may read of the page. Nothing in it changes anything.
+ * `window.xlaLensMap`: a read-only view of the page for tests.
  *
  * - `isReady`: whether a map has been drawn.
- * - `state`: what the reader has chosen, see `state.ts`; `step`, `liveBytes`, `color` are what is in use.
- * - `selected`: the row of the selected value, -1 for none, and `label` of any row.
- * - `drawnCount`: how many rectangles are at least partly in the lower picture.
- * - `matchCount`: how many values match the search.
- * - `frameMilliseconds`: how long the last frames took to draw, at most 1000.
- * - `boxOf(value)`: the edges of a rectangle in the window, cut to the picture; null if it is not in it.
- * - `pointOfStep(step)`: a point on the curve's picture.
+ * - `state`: see `state.ts`; `step`, `liveBytes` and `color` are the values in effect.
+ * - `selected`: the row of the selected value, or -1; `label(row)`: the label of any value.
+ * - `drawnCount`: the number of rectangles at least partly in the lower plot.
+ * - `matchCount`: the number of values that match the search.
+ * - `frameMilliseconds`: the drawing time of the last frames, up to 1000.
+ * - `boxOf(value)`: the visible part of a rectangle in window coordinates, null if it is out of view.
+ * - `pointOfStep(step)`: a point at a step of the upper plot.
  */
 
-import type { State } from "./state";
-import type { Scene } from "./scene";
-import { boundsOf } from "./rectangles";
+import { valueString } from "./model";
 import { stepScale } from "./plot";
+import { boundsOf } from "./rectangles";
+import type { Scene } from "./scene";
+import type { State } from "./state";
 import type { View } from "./view";
-import { valueText } from "./model";
 
 interface Page {
   scene: () => Scene | null;
@@ -25,7 +25,7 @@ interface Page {
   frameMilliseconds: number[];
 }
 
-export function testHandle({ scene, state, view, frameMilliseconds }: Page): void {
+export function exposeTestHandle({ scene, state, view, frameMilliseconds }: Page): void {
   const handle = {
     get isReady() {
       return frameMilliseconds.length > 0;
@@ -56,7 +56,7 @@ export function testHandle({ scene, state, view, frameMilliseconds }: Page): voi
     },
     label(value: number) {
       const now = scene();
-      return now ? valueText(now.model, "label", value) : "";
+      return now ? valueString(now.model, "label", value) : "";
     },
     boxOf(value: number) {
       const [now, drawn] = [scene(), view.drawn()];

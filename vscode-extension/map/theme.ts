@@ -1,6 +1,6 @@
-/** The colours of the page, as its style sheets have them for the theme in use. */
+/** The colors of the current theme, read from the style sheets. */
 
-import { type Colour, PALETTE_LENGTH, SCALE_LENGTH } from "./colouring";
+import { type Color, PALETTE_LENGTH, SCALE_LENGTH } from "./coloring";
 
 export interface Theme {
   background: string;
@@ -15,15 +15,15 @@ export interface Theme {
   scale: string[];
   other: string;
   unknown: string;
-  /** Whether the reader asked for high contrast: then all rectangles have edges in the colour of the text. */
+  /** In high contrast, the edges of rectangles have the color of the text. */
   isHighContrast: boolean;
   font: string;
 }
 
-/** The parts of a colour, each up to 255. */
+/** Red, green and blue, up to 255. */
 export type Rgb = [number, number, number];
 
-/** Says on the root which colours are meant: those of the editor's theme, or else what the system prefers. */
+/** Sets the theme on the root element: that of the editor, else the preference of the system. */
 export function applyTheme(): void {
   const classes = document.body.classList;
   const isEditor = [...classes].some((name) => name.startsWith("vscode-"));
@@ -36,7 +36,7 @@ export function applyTheme(): void {
   dataset.contrast = isContrast || prefers("(prefers-contrast: more)") ? "more" : "normal";
 }
 
-/** Reads the colours that are meant now. */
+/** Read the colors of the current theme. */
 export function readTheme(root: HTMLElement): Theme {
   applyTheme();
   const probe = root.appendChild(document.createElement("span"));
@@ -67,7 +67,7 @@ export function readTheme(root: HTMLElement): Theme {
   return theme;
 }
 
-/** Calls when the theme may have changed: the editor changes classes and variables, the system its preferences. */
+/** Calls back when the theme may have changed: classes or variables of the editor, or preferences of the system. */
 export function watchTheme(changed: () => void): void {
   const observer = new MutationObserver(changed);
   observer.observe(document.body, { attributes: true, attributeFilter: ["class", "data-vscode-theme-id"] });
@@ -77,17 +77,17 @@ export function watchTheme(changed: () => void): void {
   }
 }
 
-export function colourText(theme: Theme, colour: Colour): string {
-  if (colour === "other" || colour === "unknown") return theme[colour];
-  return "palette" in colour ? theme.palette[colour.palette]! : theme.scale[colour.scale]!;
+export function cssColor(theme: Theme, color: Color): string {
+  if (color === "other" || color === "unknown") return theme[color];
+  return "palette" in color ? theme.palette[color.palette]! : theme.scale[color.scale]!;
 }
 
-/** A colour as the pixels of a canvas have it. */
+/** A color as a 32-bit canvas pixel. */
 export function pixel([red, green, blue]: Rgb): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** The parts of a colour that a browser has computed. */
+/** Parse a computed CSS color. */
 export function rgb(computed: string): Rgb {
   const numbers = computed.match(/[\d.]+/g)?.map(Number) ?? [];
   const scale = computed.startsWith("color(") ? 255 : 1;
@@ -95,14 +95,14 @@ export function rgb(computed: string): Rgb {
   return [red, green, blue];
 }
 
-/** A colour, so much of the way to another. */
+/** Mix two colors; a share of 0 is the first. */
 export function mixed(from: Rgb, to: Rgb, share: number): Rgb {
   return [0, 1, 2].map((part) => Math.round(from[part]! + (to[part]! - from[part]!) * share)) as Rgb;
 }
 
-/** Whether black is easier to read than white on a colour (by the luminance of WCAG). */
-export function isLight(colour: Rgb): boolean {
-  const [red, green, blue] = colour.map((part) => {
+/** Whether black is easier to read than white on a color, by WCAG luminance. */
+export function isLight(color: Rgb): boolean {
+  const [red, green, blue] = color.map((part) => {
     const share = part / 255;
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   }) as Rgb;

@@ -1,12 +1,12 @@
-/** The choices above the pictures. */
+/** The toolbar above the plots. */
 
+import { grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
-import type { ColouredBy } from "./colouring";
+import type { ColorBy } from "./coloring";
 import { button, choice, field, make, write } from "./dom";
-import { allocationWords } from "./facts";
-import { kept } from "./kept";
-import { type Model, NONE, spaceName } from "./model";
-import { counted, grouped, human } from "./numbers";
+import { allocationText } from "./facts";
+import { memoizeLast } from "./memoize";
+import { type Model, NONE } from "./model";
 import type { Scene } from "./scene";
 
 export interface Toolbar {
@@ -15,29 +15,29 @@ export interface Toolbar {
   draw(scene: Scene): void;
 }
 
-const COLOURED_BY: [ColouredBy, string][] = [
+const COLOR_BY: [ColorBy, string][] = [
   ["kind", "kind"],
   ["opName", "op_name"],
   ["source", "source"],
   ["padding", "padding"],
 ];
-const MOST_ALLOCATIONS = 200;
+const MAX_ALLOCATIONS = 200;
 const ZOOM = 1.5;
 
 export function createToolbar(actions: Actions, help: () => void): Toolbar {
-  const [offeredSpaces, offeredAllocations] = [kept(spacesOf), kept(allocationsOf)];
+  const [offeredSpaces, offeredAllocations] = [memoizeLast(spacesOf), memoizeLast(allocationsOf)];
   const name = make("h1", {});
   const space = choice("Memory space", "space", (chosen) =>
-    actions.change({ color: Number(chosen), allocation: NONE, bytes: null, upTo: null, step: NONE }),
+    actions.change({ color: Number(chosen), allocation: NONE, bytes: null, curveTop: null, step: NONE }),
   );
   const allocation = choice("Allocation", "allocation", (chosen) =>
     actions.change({ allocation: Number(chosen), bytes: null }),
   );
-  const colours = choice("Colours", "colours", (chosen) =>
-    actions.change({ colouredBy: chosen as ColouredBy, hidden: [] }),
+  const colorBy = choice("Color by", "color-by", (chosen) =>
+    actions.change({ colorBy: chosen as ColorBy, hidden: [] }),
   );
   const search = field("Search", "search", "name, op_name, source or /regex/", (search) => actions.change({ search }));
-  const least = field("Least size", "least", "1 MiB", (least) => actions.change({ least }));
+  const minSize = field("Minimum size", "min-size", "1 MiB", (minSize) => actions.change({ minSize }));
   const count = make("output", { class: "count", "data-matches": "" });
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   search.input.addEventListener("keydown", (event) => {
@@ -45,7 +45,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     event.preventDefault();
     actions.moveToMatch(event.shiftKey ? -1 : 1);
   });
-  for (const input of [search.input, least.input]) {
+  for (const input of [search.input, minSize.input]) {
     input.addEventListener("keydown", (event) => event.key === "Escape" && input.blur());
   }
   const matchButtons = make("span", { class: "buttons", role: "group", "aria-label": "Matches" });
@@ -57,7 +57,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
-    button("Reset", "Reset: show all (0)", "reset", () => actions.reset()),
+    button("Reset", "Show everything (0)", "reset", () => actions.reset()),
   );
   const peak = button("Peak", "Go to the true peak (P)", "peak", () => actions.moveToPeak());
   const element = make(
@@ -66,11 +66,11 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
     name,
     space.element,
     allocation.element,
-    colours.element,
+    colorBy.element,
     search.element,
     matchButtons,
     count,
-    least.element,
+    minSize.element,
     zoom,
     peak,
     button("?", "Keys and gestures (?)", "help", help),
@@ -88,17 +88,17 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       write(name, model.map.module || "Memory map");
       space.fill(offeredSpaces(model), String(scene.space.color));
       allocation.fill(offeredAllocations(model, scene.space.color, state.allocation), String(state.allocation));
-      colours.fill(COLOURED_BY, state.colouredBy);
+      colorBy.fill(COLOR_BY, state.colorBy);
       if (search.input.value !== state.search) search.input.value = state.search;
-      if (least.input.value !== state.least) least.input.value = state.least;
-      const problems = [found.problem, scene.leastProblem].filter((words) => words !== "");
+      if (minSize.input.value !== state.minSize) minSize.input.value = state.minSize;
+      const problems = [found.problem, scene.minSizeProblem].filter((text) => text !== "");
       write(problem, problems.join(". "));
       problem.hidden = problems.length === 0;
       search.input.setAttribute("aria-invalid", String(found.problem !== ""));
-      least.input.setAttribute("aria-invalid", String(scene.leastProblem !== ""));
+      minSize.input.setAttribute("aria-invalid", String(scene.minSizeProblem !== ""));
       matchButtons.hidden = count.hidden = !found.isOn;
       const place = found.matches.indexOf(state.selected);
-      const matches = counted(found.matches.length, "match").replace("matchs", "matches");
+      const matches = `${grouped(found.matches.length)} ${found.matches.length === 1 ? "match" : "matches"}`;
       write(count, place < 0 ? matches : `${grouped(place + 1)} of ${matches}`);
       count.dataset.matches = String(found.matches.length);
     },
@@ -109,16 +109,16 @@ function spacesOf(model: Model): [string, string][] {
   return model.map.spaces.map((space) => {
     const reserved = human(space.reservedBytes);
     const bytes = space.peakStep < 0 ? `${reserved} reserved` : `${human(space.peakLiveBytes)} of ${reserved}`;
-    return [String(space.color), `${spaceName(space)}: ${bytes}`];
+    return [String(space.color), `${space.name}: ${bytes}`];
   });
 }
 
-/** The biggest allocations of a space, and the one that is shown. */
+/** The largest allocations of a space, and the one that is shown. */
 function allocationsOf(model: Model, spaceColor: number, shown: number): [string, string][] {
   const { color, sizeBytes } = model.map.allocations;
   const rows = sizeBytes.map((_, row) => row).filter((row) => color[row] === spaceColor);
   rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
-  const whole: [string, string] = [String(NONE), `all ${grouped(rows.length)} of the space`];
-  const offered = rows.filter((row, place) => place < MOST_ALLOCATIONS || row === shown);
-  return [whole, ...offered.map((row): [string, string] => [String(row), allocationWords(model, row).join(": ")])];
+  const whole: [string, string] = [String(NONE), `all (${grouped(rows.length)})`];
+  const offered = rows.filter((row, place) => place < MAX_ALLOCATIONS || row === shown);
+  return [whole, ...offered.map((row): [string, string] => [String(row), allocationText(model, row).join(": ")])];
 }

@@ -1,6 +1,6 @@
-/** What is shown beside the pointer: some facts at once, and then what the editor's hover says. */
+/** The tooltip beside the pointer: facts at once, then the hover of the editor if there is one. */
 
-import type { Target } from "../src/protocol";
+import type { Target } from "../shared/messages";
 import { make } from "./dom";
 import type { Fact } from "./facts";
 import { elementsOf } from "./markdown";
@@ -14,19 +14,19 @@ export interface Tooltip {
   element: HTMLElement;
   show(at: Point, target: Target, title: string, facts: Fact[], note?: string): void;
   hide(): void;
-  /** The editor has described something. */
-  described(target: Target, markdown: string): void;
-  /** What was described does not hold any more. */
-  forget(): void;
+  /** Adds the editor's hover of a target. */
+  setDescription(target: Target, markdown: string): void;
+  /** Clears cached descriptions, which are stale after a reload. */
+  clearDescriptions(): void;
 }
 
 const DISTANCE = 14;
 const REST_MILLISECONDS = 250;
 
-/** `describe` asks the editor, if there is one, for what it says. */
+/** Create the tooltip. `describe` requests the hover of a target from the editor, if there is one. */
 export function createTooltip(describe: (target: Target) => void): Tooltip {
   const element = make("div", { class: "tooltip", role: "tooltip", hidden: true });
-  const known = new Map<string, string>();
+  const descriptions = new Map<string, string>();
   let shown = "";
   let at: Point = { clientX: 0, clientY: 0 };
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +41,7 @@ export function createTooltip(describe: (target: Target) => void): Tooltip {
     element.style.left = `${Math.max(4, x)}px`;
     element.style.top = `${Math.max(4, y)}px`;
   };
-  /** The note stays. */
+  /** Replaces everything but the note. */
   const fill = (markdown: string) => {
     element.dataset.described = shown;
     const notes = element.querySelectorAll("p.aside");
@@ -59,11 +59,11 @@ export function createTooltip(describe: (target: Target) => void): Tooltip {
         delete element.dataset.described;
         element.replaceChildren(
           make("strong", {}, title),
-          make("dl", {}, ...facts.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])),
+          make("dl", {}, ...facts.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])),
           ...(note ? [make("p", { class: "aside" }, note)] : []),
         );
         element.hidden = false;
-        const markdown = known.get(key);
+        const markdown = descriptions.get(key);
         if (markdown !== undefined) fill(markdown);
         else timer = setTimeout(() => describe(target), REST_MILLISECONDS);
       }
@@ -74,15 +74,15 @@ export function createTooltip(describe: (target: Target) => void): Tooltip {
       shown = "";
       element.hidden = true;
     },
-    described(target, markdown) {
+    setDescription(target, markdown) {
       const key = keyOf(target);
-      known.set(key, markdown);
+      descriptions.set(key, markdown);
       if (key !== shown || element.hidden) return;
       fill(markdown);
       move();
     },
-    forget() {
-      known.clear();
+    clearDescriptions() {
+      descriptions.clear();
       this.hide();
     },
   };

@@ -1,21 +1,21 @@
-/** The parts of the page, and how they are laid out and drawn. */
+/** The page: creates its parts, connects their gestures to actions, and draws them. */
 
-import type { Target } from "../src/protocol";
+import type { Target } from "../shared/messages";
+import { counted, grouped, human } from "../shared/numbers";
 import type { Actions } from "./actions";
-import { drawCurve, reachesReserve } from "./curve";
+import { drawCurve, includesReserved } from "./curve";
 import { button, make, write } from "./dom";
-import { allocationWords, factsOf, stepFacts } from "./facts";
+import { allocationText, factsOf, stepFacts } from "./facts";
 import { listen } from "./gestures";
 import { createHelp } from "./help";
 import type { Host } from "./host";
 import { listenToKeys } from "./keyboard";
 import { createLegend } from "./legend";
-import { instructionAt, NONE, valueText } from "./model";
-import { counted, grouped, human } from "./numbers";
+import { instructionAt, NONE, valueString } from "./model";
 import { createOverview } from "./overview";
 import { createPanel } from "./panel";
 import { createPlot, keepFitting, type Plot, stepScale } from "./plot";
-import { countAt, drawRectangles, type Drawn, valueAt } from "./rectangles";
+import { countAt, type Drawn, drawRectangles, valueAt } from "./rectangles";
 import type { Scene } from "./scene";
 import { createCurveTable, createValueTable, type SceneTable } from "./tables";
 import type { Theme } from "./theme";
@@ -26,12 +26,13 @@ export interface View {
   element: HTMLElement;
   curve: Plot;
   values: Plot;
-  /** What the lower picture shows, null while it is a table. */
+  /** What the lower plot shows, null while its table is shown instead. */
   drawn(): Drawn | null;
   draw(scene: Scene, theme: Theme): void;
-  described(target: Target, markdown: string): void;
-  /** Another map is shown: what was told of the last one does not hold any more. */
-  forget(): void;
+  /** Adds the editor's hover of a target to the tooltip. */
+  setDescription(target: Target, markdown: string): void;
+  /** Clears cached hovers, which are stale when another map is shown. */
+  clearDescriptions(): void;
 }
 
 export function createView(scene: () => Scene, actions: Actions, host: Host, redraw: () => void): View {
@@ -45,8 +46,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
   const legend = createLegend(actions, scene);
   const panel = createPanel(actions);
   const overview = createOverview(actions.showSteps);
-  const curve = createPlot("curve", "Live bytes over the steps", "slider");
-  const values = createPlot("values", "Values: offset by live range", "application");
+  const curve = createPlot("curve", "Live bytes by step", "slider");
+  const values = createPlot("values", "Values by live range and offset", "application");
   values.canvas.setAttribute("aria-roledescription", "memory map");
   const curveSection = section("Live bytes", "curve", curve, createCurveTable(actions, scene), () =>
     actions.change({ curveAs: scene().state.curveAs === "table" ? "picture" : "table" }),
@@ -55,8 +56,8 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     actions.change({ valuesAs: scene().state.valuesAs === "table" ? "picture" : "table" }),
   );
   const reserve = make("input", { type: "checkbox", "data-control": "reserve" });
-  reserve.addEventListener("change", () => actions.change({ upTo: reserve.checked ? "reserved" : "live" }));
-  curveSection.title.after(make("label", {}, reserve, "Up to the reserve"));
+  reserve.addEventListener("change", () => actions.change({ curveTop: reserve.checked ? "reserved" : "live" }));
+  curveSection.title.after(make("label", {}, reserve, "Include reserved bytes"));
   const status = make("p", { class: "spoken", role: "status", "aria-live": "polite" });
   const note = make("p", { class: "note", role: "note" });
 
@@ -95,20 +96,20 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
         const value = valueAt(values, scene().layout, drawn, point);
         if (value !== NONE) {
           const others = countAt(scene(), drawn, point) - 1;
-          const inPixel = `and ${counted(others, "value")} more in this pixel: zoom in to tell them apart`;
+          const inPixel = `${counted(others, "more value")} in this pixel; zoom in to distinguish them`;
           const more = others > 0 ? inPixel : "";
-          const title = valueText(scene().model, "label", value);
+          const title = valueString(scene().model, "label", value);
           return tooltip.show(event, { value }, title, factsOf(scene(), value), more);
         }
         const allocation = allocationAt(scene(), drawn.y.invert(point[1]));
         if (allocation === NONE) return tooltip.hide();
-        const [name, size] = allocationWords(scene().model, allocation);
+        const [name, size] = allocationText(scene().model, allocation);
         tooltip.show(event, { allocation }, `allocation ${name}`, [["size", size]], "Nothing is live here.");
       },
     },
     { hasBytes: true },
   );
-  // At once: a canvas of another size is empty.
+  // Redraw at once: resizing clears a canvas.
   for (const plot of [curve, values]) keepFitting(plot, redraw);
   listenToKeys(scene, actions, { search: toolbar.startSearch, help: openHelp });
 
@@ -130,24 +131,24 @@ export function createView(scene: () => Scene, actions: Actions, host: Host, red
     drawn: () => drawn,
     draw(scene, theme) {
       toolbar.draw(scene);
-      reserve.checked = reachesReserve(scene);
-      write(note, noteWords(scene));
+      reserve.checked = includesReserved(scene);
+      write(note, noteText(scene));
       note.hidden = note.textContent === "";
       legend.draw(scene, theme);
       panel.draw(scene, theme);
-      speak(scene, curve.canvas, status);
+      announce(scene, curve.canvas, status);
       const isCurve = curveSection.show(scene.state.curveAs, scene);
       const isValues = valueSection.show(scene.state.valuesAs, scene);
       overview.draw(scene, theme, curve.width);
       if (isCurve) drawCurve(curve, scene, theme);
       drawn = isValues ? drawRectangles(values, scene, theme) : null;
     },
-    described: tooltip.described,
-    forget: () => tooltip.forget(),
+    setDescription: tooltip.setDescription,
+    clearDescriptions: () => tooltip.clearDescriptions(),
   };
 }
 
-/** A picture under a title, and the table that tells the same. */
+/** A section with a title, a plot, and a table with the same content. */
 function section(title: string, hook: string, plot: Plot, table: SceneTable, toggle: () => void) {
   const toggled = button("Table", `${title} as a table`, `${hook}-table`, toggle);
   const heading = make("h2", {}, title);
@@ -156,7 +157,7 @@ function section(title: string, hook: string, plot: Plot, table: SceneTable, tog
   return {
     element,
     title: heading,
-    /** Whether the picture is to be drawn. */
+    /** Show the plot or the table, and return whether the plot is to be drawn. */
     show(as: "picture" | "table", scene: Scene): boolean {
       toggled.setAttribute("aria-pressed", String(as === "table"));
       plot.element.hidden = as === "table";
@@ -171,25 +172,27 @@ function allocationAt({ layout }: Scene, bytes: number): number {
   return layout.bands.find(({ low, high }) => low <= bytes && bytes < high)?.allocation ?? NONE;
 }
 
-/** What is missing, in words. */
-function noteWords({ model, layout, space }: Scene): string {
-  if (!model.map.spaces.length) return "The dump has no allocations: there is nothing to draw.";
-  if (!layout.bands.length) return "No allocation of this memory space has any bytes.";
-  if (!layout.boxes.value.length) return "No values are in these allocations.";
+/** A note about what the dump lacks, empty if it is complete. */
+function noteText({ model, layout, space }: Scene): string {
+  if (!model.map.spaces.length) return "The dump has no allocations.";
+  if (!layout.bands.length) return "All allocations of this memory space are empty.";
+  if (!layout.boxes.value.length) return "No values are assigned to these allocations.";
   if (!model.isPlaced.includes(1)) {
-    return "No value with bytes has a live range: each is drawn over all steps, and nothing is known to be live.";
+    return "The dump has no live ranges: every value is drawn over all steps, and live bytes are unknown.";
   }
-  return space.peakStep < 0 ? "No value of this memory space has a live range: each is drawn over all steps." : "";
+  return space.peakStep < 0
+    ? "No value of this memory space has a live range: every value is drawn over all steps."
+    : "";
 }
 
-/** Tells the step to who does not see it. */
-function speak({ model, step, liveBytes, state }: Scene, slider: HTMLElement, status: HTMLElement): void {
+/** Announces the step to screen readers. */
+function announce({ model, step, liveBytes, state }: Scene, slider: HTMLElement, status: HTMLElement): void {
   const instruction = instructionAt(model, step);
-  const words = `step ${grouped(step)}${instruction ? `, ${instruction}` : ""}, ${human(liveBytes)} live`;
+  const text = `step ${grouped(step)}${instruction ? `, ${instruction}` : ""}, ${human(liveBytes)} live`;
   slider.setAttribute("aria-valuemin", "0");
   slider.setAttribute("aria-valuemax", String(model.stepCount - 1));
   slider.setAttribute("aria-valuenow", String(step));
-  slider.setAttribute("aria-valuetext", words);
-  const selected = state.selected >= 0 ? `, selected ${valueText(model, "label", state.selected)}` : "";
-  write(status, words + selected);
+  slider.setAttribute("aria-valuetext", text);
+  const selected = state.selected >= 0 ? `, selected ${valueString(model, "label", state.selected)}` : "";
+  write(status, text + selected);
 }

@@ -1,4 +1,4 @@
-"""Starts XLA Lens from the libraries beside this file: the packages of the machine's Python are not looked at."""
+"""Starts XLA Lens from the libraries beside this file, without packages of the Python that runs it."""
 
 import sys
 from pathlib import Path

@@ -1,17 +1,16 @@
-/** The commands of the palette, the title of the editor and its context menu. */
+/** The commands of the palette, the editor title, the context menus and the tree. */
 
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import type { Location } from "vscode-languageserver-types";
 
-import { dumpOf } from "./documents";
+import { human } from "../shared/numbers";
+import type { Location, Overview } from "../shared/protocol";
+import { worstSpace } from "../shared/spaces";
+import { dumpInTab } from "./documents";
+import { goTo } from "./locations";
 import type { Maps } from "./maps";
-import { human } from "../map/numbers";
-import { goTo } from "./places";
-import type { Overview } from "./protocol";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
-import { worstSpace } from "./statusBar";
 import { Node, type Tree } from "./tree";
 
 /** What the commands work with. */
@@ -24,35 +23,42 @@ export interface Parts {
   log: vscode.LogOutputChannel;
 }
 
-/** A command is about a file, which a menu tells, or else about the set in view. */
-type Command = (parts: Parts, uri: vscode.Uri) => Promise<void>;
+/** A command about a dump set: that of the file or module whose menu it is in, else the set in view. */
+type SetCommand = (parts: Parts, uri: vscode.Uri) => Promise<void>;
 
-const ABOUT_A_SET: Readonly<Record<string, Command>> = {
+const STATUS_MS = 5000;
+
+const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
   async goToPeak({ sets }, uri) {
-    const peak = (await known(sets, uri)).printedPeak;
-    await goToPlace(peak?.location, peak ? "The schedule of this dump is not there." : "This dump prints no peak.");
+    const peak = (await overviewOf(sets, uri)).printedPeak;
+    const problem = peak ? "The dump prints a peak but not its schedule." : "The dump does not print a peak.";
+    await goToOrExplain(peak?.location, problem);
   },
 
   async goToTruePeak({ sets }, uri) {
-    const worst = worstSpace(await known(sets, uri));
-    await goToPlace(worst?.peakLocation, "This dump has no schedule with live ranges, and so no peak.");
+    const worst = worstSpace((await overviewOf(sets, uri)).spaces);
+    await goToOrExplain(worst?.peakLocation, "The dump has no schedule with live ranges, so its peak is unknown.");
   },
 
   async showLiveSetHere({ server, sets }, uri) {
     const editor = vscode.window.activeTextEditor;
     if (editor?.document.uri.toString() === uri.toString()) {
       const { line, character } = editor.selection.active;
-      const at = { uri: uri.toString(), position: { line, character } };
-      const isShown = await server.ask("showLiveSet", at).then(() => true, () => false);
+      const isShown = await server
+        .execute("xla-lens.showLiveSet", { uri: uri.toString(), position: { line, character } })
+        .then(
+          () => true,
+          () => false,
+        );
       if (isShown) return;
     }
-    // The cursor is on nothing that has a step, or in a file that is too big for extensions.
+    // The cursor refers to no step, or the file is too large for an editor to tell its position.
     const step = await vscode.window.showInputBox({
-      prompt: "The step of the schedule to show what is live at",
-      value: `${Math.max(0, worstSpace(await known(sets, uri))?.peakStep ?? 0)}`,
-      validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "A number from 0"),
+      prompt: "Step of the schedule whose live values to show",
+      value: `${Math.max(0, worstSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,
+      validateInput: (text) => (/^\d{1,15}$/.test(text) ? undefined : "Expected a whole number, 0 or greater"),
     });
-    if (step) await server.ask("showLiveSet", { uri: uri.toString(), step: Number(step) });
+    if (step) await server.execute("xla-lens.showLiveSet", { uri: uri.toString(), step: Number(step) });
   },
 
   async showMemoryMap({ maps }, uri) {
@@ -60,42 +66,50 @@ const ABOUT_A_SET: Readonly<Record<string, Command>> = {
   },
 
   async saveMemoryMap({ server, sets }, uri) {
-    const title = "Save the Memory Map as HTML";
-    const progress = { location: vscode.ProgressLocation.Window, title };
-    const told = () => Promise.all([known(sets, uri), server.ask<string>("report", { uri: uri.toString(), format: "html" })]);
-    const [overview, page] = await vscode.window.withProgress(progress, told);
+    const title = "Save Memory Map as HTML";
+    const [overview, page] = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () =>
+      Promise.all([overviewOf(sets, uri), server.execute("xla-lens.report", { uri: uri.toString(), format: "html" })]),
+    );
     const defaultUri = vscode.Uri.parse(overview.uri.replace(/(?:-[a-z-]+)?(?:\.txt)?$/, "-memory-map.html"));
     const target = page && (await vscode.window.showSaveDialog({ title, defaultUri, filters: { HTML: ["html"] } }));
     if (!target) return;
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(page));
-    vscode.window.setStatusBarMessage(`$(check) The memory map is in ${basename(target.path)}.`, 5000);
+    vscode.window.setStatusBarMessage(`$(check) Saved the memory map to ${basename(target.path)}`, STATUS_MS);
   },
 
   async copyReport({ server }, uri) {
-    const report = await server.ask<string>("report", { uri: uri.toString(), format: "markdown" });
+    const report = await server.execute("xla-lens.report", { uri: uri.toString(), format: "markdown" });
     if (report === undefined) return;
     await vscode.env.clipboard.writeText(report);
-    vscode.window.setStatusBarMessage("$(check) The report is in the clipboard, as Markdown.", 5000);
+    vscode.window.setStatusBarMessage("$(check) Copied the report as Markdown", STATUS_MS);
   },
 
   async openSibling({ sets }, uri) {
-    const { files } = await known(sets, uri);
+    const { files } = await overviewOf(sets, uri);
     const others = files.filter((file) => vscode.Uri.parse(file.uri).toString() !== uri.toString());
     if (!others.length) {
       void vscode.window.showInformationMessage("This dump has no other file.");
       return;
     }
-    const choices = others.map((file) => ({ label: file.kind, description: human(file.sizeBytes), detail: basename(file.uri), file }));
-    const choice = await vscode.window.showQuickPick(choices, { placeHolder: "The file of this dump to open" });
+    const items = others.map((file) => ({
+      label: file.kind,
+      description: human(file.sizeBytes),
+      detail: basename(file.uri),
+      file,
+    }));
+    const choice = await vscode.window.showQuickPick(items, { placeHolder: "Select a file of this dump to open" });
     if (choice) await vscode.commands.executeCommand("vscode.open", vscode.Uri.parse(choice.file.uri));
   },
 };
 
 /** Registers all commands. */
 export function registerCommands(parts: Parts): vscode.Disposable {
-  const register = (name: string, run: (...given: never[]) => unknown) => vscode.commands.registerCommand(`${SECTION}.${name}`, run);
+  const register = (name: string, run: (...given: never[]) => unknown) =>
+    vscode.commands.registerCommand(`${SECTION}.${name}`, run);
   return vscode.Disposable.from(
-    ...Object.entries(ABOUT_A_SET).map(([name, run]) => register(name, (given?: unknown) => runAbout(parts, run, given))),
+    ...Object.entries(SET_COMMANDS).map(([name, command]) =>
+      register(name, (argument?: unknown) => runSetCommand(parts, command, argument)),
+    ),
     register("goToLocation", (location: Location) => goTo(location)),
     register("refreshTree", () => parts.tree.refresh()),
     register("restartServer", () => parts.server.restart()),
@@ -104,10 +118,12 @@ export function registerCommands(parts: Parts): vscode.Disposable {
   );
 }
 
-async function runAbout(parts: Parts, run: Command, argument: unknown): Promise<void> {
-  const uri = uriOf(argument) ?? dumpOf(vscode.window.tabGroups.activeTabGroup.activeTab) ?? parts.sets.inView;
+async function runSetCommand(parts: Parts, run: SetCommand, argument: unknown): Promise<void> {
+  const uri = uriOf(argument) ?? dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab) ?? parts.sets.inView;
   if (!uri) {
-    void vscode.window.showInformationMessage("Open a memory dump of XLA first, such as a file *-buffer-assignment.txt.");
+    void vscode.window.showInformationMessage(
+      "No XLA dump is open. Open a dump file first, such as *-buffer-assignment.txt.",
+    );
     return;
   }
   try {
@@ -117,21 +133,22 @@ async function runAbout(parts: Parts, run: Command, argument: unknown): Promise<
   }
 }
 
-/** What a menu tells a command: the file of the editor, or a module of the tree. */
+/** The file that a menu passes to a command: that of the editor, or that of a module of the tree. */
 function uriOf(argument: unknown): vscode.Uri | undefined {
   if (argument instanceof vscode.Uri) return argument;
   return argument instanceof Node ? argument.uri : undefined;
 }
 
-async function known(sets: Sets, uri: vscode.Uri): Promise<Overview> {
+/** The overview of the set of a file. Throws if the server cannot read it. */
+async function overviewOf(sets: Sets, uri: vscode.Uri): Promise<Overview> {
   const overview = await sets.overview(uri);
-  if (!overview) throw new Error(`nothing is known of ${basename(uri.path)}; the log may say why`);
+  if (!overview) throw new Error(`${basename(uri.path)} could not be read. "XLA Lens: Show Log" has details.`);
   return overview;
 }
 
-async function goToPlace(location: Location | null | undefined, otherwise: string): Promise<void> {
+async function goToOrExplain(location: Location | null | undefined, problem: string): Promise<void> {
   if (location) await goTo(location);
-  else void vscode.window.showInformationMessage(otherwise);
+  else void vscode.window.showInformationMessage(problem);
 }
 
 async function openSample({ extensionUri }: vscode.ExtensionContext): Promise<void> {

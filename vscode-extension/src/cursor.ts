@@ -1,41 +1,47 @@
-/** Follows the cursor in the text: what it is on is told to the tree and to the map, if they are to be seen. */
+/** Reports the cursor position in a dump to the tree and to the memory map, while they are visible. */
 
 import * as vscode from "vscode";
 
+import type { WhatIsAt } from "../shared/protocol";
 import { isDump } from "./documents";
-import type { WhatIsAt } from "./protocol";
 import type { Server } from "./server";
 
-/** Who wants to know where the cursor is, when there is something to be seen of it. */
+/** A view that follows the cursor. */
 export interface Follower {
   readonly isVisible: boolean;
   follow(uri: vscode.Uri, at: WhatIsAt): Promise<void>;
 }
 
-/** So that a cursor that runs through the text is not asked about at each line. */
-const PAUSE_MS = 100;
+/** Debounces cursor movement, so that a cursor that runs through the text does not cause a request per line. */
+const DEBOUNCE_MS = 100;
 
-/** Tells the followers where the cursor is when it moves, and when there is something new to be seen. */
-export function followCursor(server: Server, followers: readonly Follower[], onDidShow: vscode.Event<void>): vscode.Disposable {
-  let pause: NodeJS.Timeout | undefined;
-  let moves = 0;
+/** Calls the followers when the cursor moves, and when `onDidShow` fires because a new view needs the position. */
+export function followCursor(
+  server: Server,
+  followers: readonly Follower[],
+  onDidShow: vscode.Event<void>,
+): vscode.Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  let latestMove = 0;
 
-  async function look(editor: vscode.TextEditor): Promise<void> {
-    const wanting = followers.filter(({ isVisible }) => isVisible);
-    if (!wanting.length) return;
-    moves += 1;
-    const [move, uri, { line, character }] = [moves, editor.document.uri, editor.selection.active];
-    const at = await server.ask<WhatIsAt>("whatIsAt", { uri: uri.toString(), position: { line, character } }).catch(() => undefined);
-    if (at && move === moves) await Promise.all(wanting.map((follower) => follower.follow(uri, at)));
+  async function report(editor: vscode.TextEditor): Promise<void> {
+    const visible = followers.filter(({ isVisible }) => isVisible);
+    if (!visible.length) return;
+    latestMove += 1;
+    const [move, uri, { line, character }] = [latestMove, editor.document.uri, editor.selection.active];
+    const at = await server
+      .execute("xla-lens.whatIsAt", { uri: uri.toString(), position: { line, character } })
+      .catch(() => undefined);
+    if (at && move === latestMove) await Promise.all(visible.map((follower) => follower.follow(uri, at)));
   }
 
   const moved = vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
-    clearTimeout(pause);
-    if (isDump(textEditor.document)) pause = setTimeout(() => void look(textEditor), PAUSE_MS);
+    clearTimeout(timer);
+    if (isDump(textEditor.document)) timer = setTimeout(() => void report(textEditor), DEBOUNCE_MS);
   });
   const shown = onDidShow(() => {
     const editor = vscode.window.activeTextEditor;
-    if (editor && isDump(editor.document)) void look(editor);
+    if (editor && isDump(editor.document)) void report(editor);
   });
-  return vscode.Disposable.from(moved, shown, { dispose: () => clearTimeout(pause) });
+  return vscode.Disposable.from(moved, shown, { dispose: () => clearTimeout(timer) });
 }

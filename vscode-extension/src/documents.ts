@@ -1,44 +1,51 @@
-/** Which documents are dumps: by their names, as `package.json` says, and else by what their first lines say; and pages. */
+/** Which documents and tabs show dumps, HLO modules or pages of the server. */
 
 import * as vscode from "vscode";
 
-import { LANGUAGES, languageOfLines, languageOfPath } from "./recognition";
+import { type DeclaredLanguage, LANGUAGES, languageOfLines, languageOfPath } from "./recognition";
 
-/** Over so many bytes the editor gives extensions no text. */
-export const BIGGEST_BYTES = 50 * 1024 * 1024;
+/** The size above which the editor gives extensions no document. */
+export const MAX_DOCUMENT_BYTES = 50 * 1024 * 1024;
 
-/** Lines at the start that may be blank or tell what a text is. */
+/** The number of lines at the start of a document that are read to recognize it, blank lines included. */
 const HEAD_LINES = 20;
 
-/** The scheme of pages, which the server makes: what is live at a step, and more. */
+/** The scheme of the pages that the server makes, such as the live set at a step. */
 export const PAGE_SCHEME = "xla-lens";
 
-/** Whether a document is a dump, an HLO module, or a page that tells of one. */
+/** Whether a document is a dump, an HLO module or a page. */
 export function isDump({ languageId, uri }: vscode.TextDocument): boolean {
   return uri.scheme === PAGE_SCHEME || (LANGUAGES as readonly string[]).includes(languageId);
 }
 
-/** The dump, HLO module or page that a tab shows; undefined for others. Of a file that is too big there is no document. */
-export function dumpOf(tab: vscode.Tab | undefined): vscode.Uri | undefined {
+/**
+ * The dump, HLO module or page that a tab shows, undefined for other tabs. Files without a document, because they are too
+ * large, are recognized by name.
+ */
+export function dumpInTab(tab: vscode.Tab | undefined): vscode.Uri | undefined {
   if (!(tab?.input instanceof vscode.TabInputText)) return undefined;
   const { uri } = tab.input;
   if (uri.scheme === PAGE_SCHEME) return uri;
   if (uri.scheme !== "file") return undefined;
   const document = vscode.workspace.textDocuments.find((one) => one.uri.toString() === uri.toString());
-  return (document ? isDump(document) : languageOfPath(uri.path)) ? uri : undefined;
+  return (document ? isDump(document) : languageOfPath(uri.path, declaredLanguages())) ? uri : undefined;
 }
 
-/** Gives documents of plain text whose first lines say that they are dumps their language. */
-export function recogniseDumps(log: vscode.LogOutputChannel): vscode.Disposable {
-  const recognise = (document: vscode.TextDocument) => {
+/** Sets the language of plain-text documents whose first lines are those of a dump or an HLO module. */
+export function recognizeDumps(log: vscode.LogOutputChannel): vscode.Disposable {
+  const recognize = (document: vscode.TextDocument) => {
     if (document.languageId !== "plaintext" || document.uri.scheme !== "file") return;
     const language = languageOfLines(head(document));
     if (!language) return;
-    log.info(`${document.uri.fsPath} is ${language} by its first lines`);
+    log.info(`recognized ${document.uri.fsPath} as ${language} by its first lines`);
     void vscode.languages.setTextDocumentLanguage(document, language);
   };
-  vscode.workspace.textDocuments.forEach(recognise);
-  return vscode.workspace.onDidOpenTextDocument(recognise);
+  vscode.workspace.textDocuments.forEach(recognize);
+  return vscode.workspace.onDidOpenTextDocument(recognize);
+}
+
+function declaredLanguages(): readonly DeclaredLanguage[] {
+  return vscode.extensions.getExtension("xla-lens.xla-lens")?.packageJSON.contributes.languages ?? [];
 }
 
 function* head(document: vscode.TextDocument): Iterable<string> {

@@ -1,18 +1,21 @@
-/** XLA Lens in VS Code: a thin client of the language server, with what the protocol has no words for around it. */
+/**
+ * XLA Lens in VS Code: a thin client of the language server, plus what the Language Server Protocol does not cover:
+ * commands, the tree, the status bar and the memory map.
+ */
 
 import * as vscode from "vscode";
 
 import { watchBigFiles } from "./bigFiles";
 import { registerCommands } from "./commands";
 import { followCursor } from "./cursor";
-import { dumpOf, isDump, recogniseDumps } from "./documents";
+import { dumpInTab, isDump, recognizeDumps } from "./documents";
 import { Maps } from "./maps";
 import { SECTION, Server } from "./server";
 import { Sets } from "./sets";
 import { StatusBar } from "./statusBar";
 import { Tree } from "./tree";
 
-/** What the tests of the extension look at. */
+/** The parts of the extension, for its tests. */
 export interface Api {
   server: Server;
   sets: Sets;
@@ -27,11 +30,12 @@ export function activate(context: vscode.ExtensionContext): Api {
   const sets = new Sets(server);
   const statusBar = new StatusBar(sets);
   const tree = new Tree(server, sets);
-  const maps = new Maps(context, server, sets);
+  const maps = new Maps(context, server, sets, log);
   const startFor = (document: vscode.TextDocument) => {
     if (isDump(document)) void server.start();
   };
-  const tellInView = () => void vscode.commands.executeCommand("setContext", `${SECTION}.hasSet`, sets.inView !== undefined);
+  const updateContext = () =>
+    void vscode.commands.executeCommand("setContext", `${SECTION}.hasSet`, sets.inView !== undefined);
   context.subscriptions.push(
     log,
     server,
@@ -39,19 +43,19 @@ export function activate(context: vscode.ExtensionContext): Api {
     statusBar,
     tree,
     maps,
-    recogniseDumps(log),
+    recognizeDumps(log),
     watchBigFiles(sets),
     followCursor(server, [tree, maps], maps.onDidOpen),
     registerCommands({ context, server, sets, tree, maps, log }),
-    sets.onDidView(tellInView),
+    sets.onDidView(updateContext),
     vscode.workspace.onDidOpenTextDocument(startFor),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration(`${SECTION}.server.python`)) void server.retry();
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void server.retry()),
   );
-  tellInView();
+  updateContext();
   vscode.workspace.textDocuments.forEach(startFor);
-  if (dumpOf(vscode.window.tabGroups.activeTabGroup.activeTab)) void server.start();
+  if (dumpInTab(vscode.window.tabGroups.activeTabGroup.activeTab)) void server.start();
   return { server, sets, statusBar, tree, maps };
 }

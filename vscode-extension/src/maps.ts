@@ -1,38 +1,44 @@
-/** The memory map: a page beside the text, one for each set. The text leads it, and it leads the text. */
+/** The memory map: one page for each dump set, beside the text. The page and the text follow each other. */
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 
+import { type MessageToMap, parseMessageFromMap, type Target } from "../shared/messages";
+import type { Description, WhatIsAt } from "../shared/protocol";
 import type { Follower } from "./cursor";
-import { goTo } from "./places";
-import type { Description, FromMap, MemoryMap, Target, ToMap, WhatIsAt } from "./protocol";
+import { goTo } from "./locations";
 import type { Server } from "./server";
 import { MAP_TYPE, type Sets } from "./sets";
 
 export class Maps implements Follower, vscode.Disposable {
-  private readonly maps = new Map<string, ShownMap>();
+  private readonly panels = new Map<string, MapPanel>();
   private readonly opened = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[];
-  private readonly page: Page;
+  private readonly resources: Resources;
 
-  /** A map that was opened is drawn, or drawn anew. */
+  /** Fires when a map that the user opened has been sent to its page. */
   readonly onDidOpen = this.opened.event;
 
   constructor(
     context: vscode.ExtensionContext,
     private readonly server: Server,
     private readonly sets: Sets,
+    private readonly log: vscode.LogOutputChannel,
   ) {
     const media = (name: string) => vscode.Uri.joinPath(context.extensionUri, "media", name);
-    this.page = {
-      // The command line puts it into its reports, too.
-      page: vscode.Uri.joinPath(context.extensionUri, "server", "libraries", "xla_lens", "render", "memory_map"),
+    this.resources = {
+      // Part of the Python package, since reports of the command line embed the same files.
+      folder: vscode.Uri.joinPath(context.extensionUri, "server", "libraries", "xla_lens", "render", "memory_map"),
       icon: { light: media("map-light.svg"), dark: media("map-dark.svg") },
     };
     this.subscriptions = [
       this.opened,
-      server.onDidStart(() => this.maps.forEach((map) => void map.load())),
-      server.onDidLoad(({ uris }) => uris.forEach((uri) => void this.maps.get(vscode.Uri.parse(uri).toString())?.load())),
+      server.onDidStart(() => {
+        for (const panel of this.panels.values()) void panel.load();
+      }),
+      server.onDidLoad(({ uris }) => {
+        for (const uri of uris) void this.panels.get(vscode.Uri.parse(uri).toString())?.load();
+      }),
       vscode.window.registerWebviewPanelSerializer(MAP_TYPE, {
         deserializeWebviewPanel: async (panel, state: { uri?: string } | undefined) => {
           if (state?.uri) this.add(panel, vscode.Uri.parse(state.uri));
@@ -43,15 +49,15 @@ export class Maps implements Follower, vscode.Disposable {
   }
 
   get isVisible(): boolean {
-    return [...this.maps.values()].some(({ isVisible }) => isVisible);
+    return [...this.panels.values()].some(({ isVisible }) => isVisible);
   }
 
-  /** Shows the map of the set of a file, beside the text. */
+  /** Shows the map of the set of a file beside the text. */
   async show(uri: vscode.Uri): Promise<void> {
     const overview = await this.sets.overview(uri);
-    const known = overview && this.maps.get(overview.uri);
-    if (known) {
-      known.reveal();
+    const existing = overview && this.panels.get(overview.uri);
+    if (existing) {
+      existing.reveal();
       return;
     }
     const where = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
@@ -59,61 +65,61 @@ export class Maps implements Follower, vscode.Disposable {
     this.add(panel, vscode.Uri.parse(overview?.uri ?? uri.toString())).onDidDraw(() => this.opened.fire());
   }
 
-  /** Shows in the map what the cursor is on. */
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
     const overview = await this.sets.overview(uri);
-    if (overview) this.maps.get(overview.uri)?.follow(at);
+    if (overview) this.panels.get(overview.uri)?.follow(at);
   }
 
   dispose(): void {
-    this.subscriptions.forEach((one) => one.dispose());
-    this.maps.forEach((map) => map.dispose());
+    for (const subscription of this.subscriptions) subscription.dispose();
+    for (const panel of this.panels.values()) panel.dispose();
   }
 
-  private add(panel: vscode.WebviewPanel, uri: vscode.Uri): ShownMap {
+  private add(panel: vscode.WebviewPanel, uri: vscode.Uri): MapPanel {
     const key = uri.toString();
-    this.maps.get(key)?.dispose();
-    const map = new ShownMap(panel, uri, this.page, this.server, this.sets);
-    this.maps.set(key, map);
+    this.panels.get(key)?.dispose();
+    const map = new MapPanel(panel, uri, this.resources, this.server, this.sets, this.log);
+    this.panels.set(key, map);
     panel.onDidDispose(() => {
-      if (this.maps.get(key) === map) this.maps.delete(key);
+      if (this.panels.get(key) === map) this.panels.delete(key);
     });
     return map;
   }
 }
 
-/** The folder with the page's script and style, and the icon of its tab. */
-interface Page {
-  page: vscode.Uri;
+/** The folder with the script and the style of the page, and the icon of its tab. */
+interface Resources {
+  folder: vscode.Uri;
   icon: { light: vscode.Uri; dark: vscode.Uri };
 }
 
-class ShownMap implements vscode.Disposable {
+class MapPanel implements vscode.Disposable {
   private readonly drawn = new vscode.EventEmitter<void>();
   private isReady = false;
   private isLoading = false;
-  private isOutdated = false;
+  private isStale = false;
 
-  /** The page was given the map: for the first time, or of a set that has changed. */
+  /** Fires when the map has been sent to the page: for the first time, or after the set was reloaded. */
   readonly onDidDraw = this.drawn.event;
 
   constructor(
     private readonly panel: vscode.WebviewPanel,
     private readonly uri: vscode.Uri,
-    { page, icon }: Page,
+    { folder, icon }: Resources,
     private readonly server: Server,
     private readonly sets: Sets,
+    private readonly log: vscode.LogOutputChannel,
   ) {
     panel.iconPath = icon;
-    panel.webview.onDidReceiveMessage((message: FromMap) => void this.answer(message));
+    panel.webview.onDidReceiveMessage((message: unknown) => void this.receive(message));
     panel.onDidChangeViewState(() => {
       if (panel.active) sets.view(uri);
     });
     panel.onDidDispose(() => {
       this.isReady = false;
     });
-    panel.webview.options = { enableScripts: true, localResourceRoots: [page] };
-    panel.webview.html = frame(panel.webview, page);
+    panel.webview.options = { enableScripts: true, localResourceRoots: [folder] };
+    panel.webview.html = pageHtml(panel.webview, folder);
   }
 
   get isVisible(): boolean {
@@ -125,77 +131,87 @@ class ShownMap implements vscode.Disposable {
   }
 
   follow(at: WhatIsAt): void {
-    this.tell({ type: "cursor", ...at });
+    this.post({ type: "cursor", ...at });
   }
 
   dispose(): void {
     this.panel.dispose();
   }
 
-  /** Draws the set as it is now; if it is being asked for already, once more after that. */
+  /** Sends the current map of the set to the page. During a load, schedules one more load instead. */
   async load(): Promise<void> {
-    this.isOutdated = this.isLoading;
+    this.isStale = this.isLoading;
     if (!this.isReady || this.isLoading) return;
     this.isLoading = true;
     const uri = this.uri.toString();
     try {
-      const map = await this.server.ask<MemoryMap>("memoryMap", { uri });
+      const map = await this.server.execute("xla-lens.memoryMap", { uri });
       if (!map) {
-        this.tell({ type: "problem", message: "The server of XLA Lens is not there." });
+        this.post({ type: "problem", message: "The XLA Lens server is not running." });
         return;
       }
       this.panel.title = map.module ? `Memory Map: ${map.module}` : "Memory Map";
-      this.tell({ type: "map", uri, map });
+      this.post({ type: "map", uri, map });
       this.drawn.fire();
     } catch (error) {
-      this.tell({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
+      this.post({ type: "problem", message: error instanceof Error ? error.message : `${error}` });
     } finally {
       this.isLoading = false;
     }
-    if (this.isOutdated) await this.load();
+    if (this.isStale) await this.load();
   }
 
-  private async answer(message: FromMap): Promise<void> {
-    switch (message.type) {
+  private async receive(received: unknown): Promise<void> {
+    const message = parseMessageFromMap(received);
+    switch (message?.type) {
       case "ready":
         this.isReady = true;
         return this.load();
       case "describe": {
         const { target } = message;
         const description = await this.describe(this.uri, target);
-        if (description) this.tell({ type: "described", target, markdown: description.markdown });
+        if (description) this.post({ type: "described", target, markdown: description.markdown });
         return;
       }
       case "goTo":
         return this.goTo(message.target);
+      case undefined:
+        this.log.warn(`ignored a message of the memory map: ${JSON.stringify(received)?.slice(0, 200)}`);
     }
   }
 
   private describe(uri: vscode.Uri, target: Target): Promise<Description | undefined> {
-    return this.server.ask<Description>("describe", { uri: uri.toString(), ...target }).catch(() => undefined);
+    return this.server.execute("xla-lens.describe", { uri: uri.toString(), ...target }).catch(() => undefined);
   }
 
-  /** Goes there in another column than the map's, where the keyboard stays; in the file that is to be seen, if it tells of that. */
+  /**
+   * Goes to a target in another column than that of the map, which keeps the focus. Prefers a visible file of the set, if
+   * that mentions the target.
+   */
   private async goTo(target: Target): Promise<void> {
     const overview = await this.sets.overview(this.uri);
     const files = new Set(overview?.files.map(({ uri }) => vscode.Uri.parse(uri).toString()));
-    const seen = vscode.window.visibleTextEditors.map(({ document }) => document.uri).find((uri) => files.has(uri.toString()));
-    const place = await this.describe(seen ?? this.uri, target);
-    if (!place) return;
+    const visible = vscode.window.visibleTextEditors
+      .map(({ document }) => document.uri)
+      .find((uri) => files.has(uri.toString()));
+    const description = await this.describe(visible ?? this.uri, target);
+    if (!description) return;
     const columns = vscode.window.tabGroups.all.map(({ viewColumn }) => viewColumn);
     const other = columns.find((column) => column !== this.panel.viewColumn);
-    await goTo(place.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
+    await goTo(description.location, { viewColumn: other ?? vscode.ViewColumn.Beside, preserveFocus: true });
   }
 
-  /** Tells the page something, if it is there: it may be closed while an answer is under way. */
-  private tell(message: ToMap): void {
+  /** Sends a message unless the page was closed meanwhile. */
+  private post(message: MessageToMap): void {
     if (this.isReady) void this.panel.webview.postMessage(message);
   }
 }
 
-function frame(webview: vscode.Webview, page: vscode.Uri): string {
+function pageHtml(webview: vscode.Webview, folder: vscode.Uri): string {
   const nonce = randomBytes(16).toString("base64");
-  const [script, style] = ["page.js", "page.css"].map((name) => webview.asWebviewUri(vscode.Uri.joinPath(page, name)));
+  const [script, style] = ["page.js", "page.css"].map((name) =>
+    webview.asWebviewUri(vscode.Uri.joinPath(folder, name)),
+  );
   const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src ${webview.cspSource}`;
   return `<!DOCTYPE html>
 <html lang="en">

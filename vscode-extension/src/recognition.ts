@@ -1,35 +1,37 @@
-/** What a file is by its name, and by its first lines: as the server knows files, and to the same depth. */
+/** Recognizes dumps and HLO modules, by the file name patterns of `package.json` and by the first lines of a text. */
+
+import { FIRST_LINES, FIRST_LINES_READ } from "../shared/protocol";
 
 export const LANGUAGES = ["xla-dump", "hlo"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-const NAMED: readonly (readonly [RegExp, Language])[] = [
-  [/-(?:buffer-assignment(?:-values)?|live-range|memory-usage-report)\.txt$/, "xla-dump"],
-  [/(?:before|after)_optimizations(?:_(?:before|after)_buffer_assignment)?\.txt$/, "hlo"],
-];
-
-const FIRST_LINES: readonly (readonly [RegExp, Language])[] = [
-  [/^(?:BufferAssignment:|HloLiveRange |Memory Space: |Used values:|Total bytes used: |\*\*\* Begin )/, "xla-dump"],
-  [/^memory_space_allocation_entries \{/, "xla-dump"],
-  [/^HloModule /, "hlo"],
-];
-
-/** Lines that are not blank. */
-const LOOKED_AT = 3;
-
-/** The language of a file by its path; undefined if that says nothing. */
-export function languageOfPath(path: string): Language | undefined {
-  return NAMED.find(([name]) => name.test(path))?.[1];
+/** A language as `contributes.languages` of `package.json` declares it. */
+export interface DeclaredLanguage {
+  id: string;
+  filenamePatterns: readonly string[];
 }
 
-/** The language of a text by its first lines, which are given one by one; undefined if it is no dump. */
+/** Return the language of a file by its path, or undefined if no pattern matches its name. */
+export function languageOfPath(path: string, declared: readonly DeclaredLanguage[]): Language | undefined {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const found = declared.find(({ filenamePatterns }) => filenamePatterns.some((pattern) => matches(name, pattern)));
+  return LANGUAGES.find((language) => language === found?.id);
+}
+
+/** Return the language of a text by its first lines, or undefined if it is neither a dump nor a module. */
 export function languageOfLines(lines: Iterable<string>): Language | undefined {
   let seen = 0;
   for (const line of lines) {
     if (!line.trim()) continue;
-    const found = FIRST_LINES.find(([start]) => start.test(line));
+    const found = FIRST_LINES.find(([start]) => line.startsWith(start));
     seen += 1;
-    if (found || seen === LOOKED_AT) return found?.[1];
+    if (found || seen === FIRST_LINES_READ) return found?.[1];
   }
   return undefined;
+}
+
+/** Whether a name matches a glob pattern that consists of literals, `*` and character classes. */
+function matches(name: string, pattern: string): boolean {
+  const source = pattern.replace(/[.+^${}()|\\]/g, "\\$&").replace(/\*/g, ".*");
+  return new RegExp(`^${source}$`).test(name);
 }

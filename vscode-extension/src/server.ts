@@ -1,4 +1,4 @@
-/** The language server: started when it is first needed, and asked what the Language Server Protocol has no words for. */
+/** The language server: starts it when it is first needed, and runs its commands. */
 
 import { join } from "node:path";
 import * as vscode from "vscode";
@@ -12,12 +12,12 @@ import {
   type StaticFeature,
 } from "vscode-languageclient/node";
 
+import type { Commands, DidLoad, PositionArguments } from "../shared/protocol";
 import { PAGE_SCHEME } from "./documents";
-import type { DidLoad } from "./protocol";
 import { findPython } from "./python";
 import { LANGUAGES } from "./recognition";
 
-/** The section of the settings, and the start of the names of commands. */
+/** The section of the settings, and the prefix of command names. */
 export const SECTION = "xla-lens";
 
 export class Server implements vscode.Disposable {
@@ -25,11 +25,11 @@ export class Server implements vscode.Disposable {
   private readonly loaded = new vscode.EventEmitter<DidLoad>();
   private readonly started = new vscode.EventEmitter<void>();
   private starting: Promise<LanguageClient | undefined> | undefined;
-  private hasFailed = false;
+  private hasShownProblem = false;
 
-  /** A dump set was loaded, or is not open any more. */
+  /** Fires when the server loaded, reloaded or closed a dump set. */
   readonly onDidLoad = this.loaded.event;
-  /** The server is there, perhaps again: what it said before is void. */
+  /** Fires when the server has started or restarted; earlier answers are stale then. */
   readonly onDidStart = this.started.event;
 
   constructor(
@@ -40,27 +40,29 @@ export class Server implements vscode.Disposable {
   }
 
   /**
-   * Runs a command of the server, which is started if need be. Undefined if there is no server, which the user was told of.
-   * Throws what the server says where it cannot answer.
+   * Runs a command of the server, and starts the server if needed. Undefined if there is no server; the user has seen a
+   * message then. Throws the error with which the server answers.
    */
-  async ask<Answer>(command: string, argument: object): Promise<Answer | undefined> {
+  async execute<Name extends keyof Commands>(
+    command: Name,
+    argument: Commands[Name]["arguments"],
+  ): Promise<Commands[Name]["answer"] | undefined> {
     const client = await this.start();
-    return client?.sendRequest(ExecuteCommandRequest.type, { command: `${SECTION}.${command}`, arguments: [argument] });
+    return client?.sendRequest(ExecuteCommandRequest.type, { command, arguments: [argument] });
   }
 
-  /** Starts the server, if it is not there. After a failure it is not tried again until `restart`. */
+  /** Starts the server unless it runs. After a failure, does not try again until `restart`. */
   start(): Promise<LanguageClient | undefined> {
     this.starting ??= this.launch();
     return this.starting;
   }
 
-  /** Ends the server, and starts it again. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
   }
 
-  /** After a setting has changed: tries again if there is no server. */
+  /** Restarts the server if it has been started, successfully or not. */
   async retry(): Promise<void> {
     if (this.starting) await this.restart();
   }
@@ -74,32 +76,29 @@ export class Server implements vscode.Disposable {
   private async stop(): Promise<void> {
     const client = await this.starting;
     this.starting = undefined;
-    this.hasFailed = false;
-    // One that does not end by itself must not keep a new one from starting.
-    await client?.dispose().catch((error: unknown) => this.log.warn(`the server did not end well: ${error}`));
+    this.hasShownProblem = false;
+    // A server that fails to end must not keep a new one from starting.
+    await client?.dispose().catch((error: unknown) => this.log.warn(`the server did not end cleanly: ${error}`));
   }
 
   private async launch(): Promise<LanguageClient | undefined> {
     const python = await findPython(this.folder, this.log);
     if ("problem" in python) {
-      this.tell(python.problem);
+      this.showProblem(python.problem);
       return undefined;
     }
-    const client = new LanguageClient(
-      SECTION,
-      "XLA Lens",
-      { command: python.path, args: ["-I", "-S", join(this.folder, "start.py"), "server"], options: { cwd: this.folder } },
-      this.options(),
-    );
-    client.registerFeature(TELLS_LOADED);
-    client.onNotification("xla-lens/didLoad", (told: DidLoad) => this.loaded.fire(told));
+    const args = ["-I", "-S", join(this.folder, "start.py"), "server"];
+    const command = { command: python.path, args, options: { cwd: this.folder } };
+    const client = new LanguageClient(SECTION, "XLA Lens", command, this.options());
+    client.registerFeature(DID_LOAD_CAPABILITY);
+    client.onNotification("xla-lens/didLoad", (params: DidLoad) => this.loaded.fire(params));
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) this.started.fire();
     });
     try {
       await client.start();
     } catch (error) {
-      this.tell(`The server of XLA Lens does not start: ${error instanceof Error ? error.message : error}`);
+      this.showProblem(`The XLA Lens server does not start: ${error instanceof Error ? error.message : error}`);
       return undefined;
     }
     return client;
@@ -107,14 +106,14 @@ export class Server implements vscode.Disposable {
 
   private options(): LanguageClientOptions {
     return {
-      // Pages have no language of their own.
+      // Pages are plain text, and recognized by their scheme.
       documentSelector: [...LANGUAGES.map((language) => ({ scheme: "file", language })), { scheme: PAGE_SCHEME }],
       outputChannel: this.log,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       synchronize: { configurationSection: SECTION },
       middleware: {
         async executeCommand(command, args, next) {
-          // No request can fill the editor's list of references, but a command of the editor can.
+          // LSP has no request that fills the editor's list of references. A command of the editor does.
           if (command === `${SECTION}.showReferences`) return showReferences(args[0]);
           return next(command, args);
         },
@@ -122,20 +121,23 @@ export class Server implements vscode.Disposable {
     };
   }
 
-  private tell(problem: string): void {
+  /** Logs a problem, and shows the first one as a notification. */
+  private showProblem(problem: string): void {
     this.log.error(problem);
-    if (this.hasFailed) return;
-    this.hasFailed = true;
-    const [settings, log] = ["Open Setting", "Show Log"];
-    void vscode.window.showErrorMessage(problem, settings, log).then((choice) => {
-      if (choice === settings) void vscode.commands.executeCommand("workbench.action.openSettings", `${SECTION}.server.python`);
-      if (choice === log) this.log.show();
+    if (this.hasShownProblem) return;
+    this.hasShownProblem = true;
+    const [openSetting, showLog] = ["Open Setting", "Show Log"];
+    void vscode.window.showErrorMessage(problem, openSetting, showLog).then((choice) => {
+      if (choice === openSetting) {
+        void vscode.commands.executeCommand("workbench.action.openSettings", `${SECTION}.server.python`);
+      }
+      if (choice === showLog) this.log.show();
     });
   }
 }
 
-/** Has the server tell which sets it has loaded. */
-const TELLS_LOADED: StaticFeature | DynamicFeature<unknown> = {
+/** The client capability that makes the server send `xla-lens/didLoad`. */
+const DID_LOAD_CAPABILITY: StaticFeature | DynamicFeature<unknown> = {
   fillClientCapabilities(capabilities) {
     capabilities.experimental = { ...(capabilities.experimental as object), xlaLens: { didLoad: true } };
   },
@@ -144,8 +146,12 @@ const TELLS_LOADED: StaticFeature | DynamicFeature<unknown> = {
   clear() {},
 };
 
-async function showReferences({ uri, position }: { uri: string; position: { line: number; character: number } }): Promise<void> {
+async function showReferences({ uri, position }: PositionArguments): Promise<void> {
   const [document, place] = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];
-  const locations = await vscode.commands.executeCommand<vscode.Location[]>("vscode.executeReferenceProvider", document, place);
+  const locations = await vscode.commands.executeCommand<vscode.Location[]>(
+    "vscode.executeReferenceProvider",
+    document,
+    place,
+  );
   await vscode.commands.executeCommand("editor.action.showReferences", document, place, locations);
 }

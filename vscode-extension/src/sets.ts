@@ -1,93 +1,96 @@
-/** The dump set that the user looks at, and what the server says of sets, until it changes. */
+/** The dump set in view, and a cache of overviews. */
 
 import * as vscode from "vscode";
 
-import { dumpOf, PAGE_SCHEME } from "./documents";
-import type { Overview } from "./protocol";
+import type { Overview } from "../shared/protocol";
+import { dumpInTab, PAGE_SCHEME } from "./documents";
 import { SECTION, type Server } from "./server";
 
-/** The type of the views that show a memory map. */
+/** The view type of the memory map. */
 export const MAP_TYPE = `${SECTION}.memoryMap`;
 
-/** Entries of each list of an overview. */
+/** The length to which the server truncates each list of an overview. */
 const TOP = 100;
 
 export class Sets implements vscode.Disposable {
-  private readonly known = new Map<string, Promise<Overview | undefined>>();
+  private readonly overviews = new Map<string, Promise<Overview | undefined>>();
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly viewed = new vscode.EventEmitter<vscode.Uri | undefined>();
   private readonly subscriptions: vscode.Disposable[];
-  private shown: vscode.Uri | undefined;
+  private current: vscode.Uri | undefined;
 
-  /** What is known of some set is not so any more. */
+  /** Fires when cached overviews became stale. */
   readonly onDidChange = this.changed.event;
-  /** Another set is in view, or none. */
+  /** Fires when another set comes into view, or none is in view any more. */
   readonly onDidView = this.viewed.event;
 
   constructor(private readonly server: Server) {
     this.subscriptions = [
-      vscode.window.tabGroups.onDidChangeTabs(() => this.look()),
-      vscode.window.tabGroups.onDidChangeTabGroups(() => this.look()),
-      // A document may become a dump after its tab is there.
-      vscode.workspace.onDidOpenTextDocument(() => this.look()),
-      server.onDidLoad(({ uris }) => this.forget(uris)),
-      server.onDidStart(() => this.forget([...this.known.keys()])),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.update()),
+      vscode.window.tabGroups.onDidChangeTabGroups(() => this.update()),
+      // A document may get its language after its tab was opened.
+      vscode.workspace.onDidOpenTextDocument(() => this.update()),
+      server.onDidLoad(({ uris }) => this.invalidate(uris)),
+      server.onDidStart(() => this.invalidate([...this.overviews.keys()])),
     ];
-    this.look();
+    this.update();
   }
 
-  /** A file or a page of the set in view: that of the active tab, else the last one that was, as long as it is open. */
+  /**
+   * A file or a page of the set in view: that of the active tab if it shows a dump, else the last dump that was active and
+   * is still open.
+   */
   get inView(): vscode.Uri | undefined {
-    return this.shown;
+    return this.current;
   }
 
-  /** Where the memory of the set of a file goes; undefined if that is no dump, or there is no server. */
+  /** Return the overview of the set of a file. Undefined if the file is no dump, or there is no server. */
   overview(uri: vscode.Uri): Promise<Overview | undefined> {
     const key = uri.toString();
-    let found = this.known.get(key);
-    if (!found) {
-      found = this.server.ask<Overview>("overview", { uri: key, top: TOP }).catch(() => undefined);
-      this.known.set(key, found);
+    let overview = this.overviews.get(key);
+    if (!overview) {
+      overview = this.server.execute("xla-lens.overview", { uri: key, top: TOP }).catch(() => undefined);
+      this.overviews.set(key, overview);
     }
-    return found;
+    return overview;
   }
 
-  /** Lets a set be in view whose file has no tab, such as one of which only the map is shown. */
+  /** Brings a set into view, even if none of its files has a tab. */
   view(uri: vscode.Uri): void {
-    if (this.shown?.toString() === uri.toString()) return;
-    this.shown = uri;
+    if (this.current?.toString() === uri.toString()) return;
+    this.current = uri;
     this.viewed.fire(uri);
   }
 
   dispose(): void {
-    this.subscriptions.forEach((one) => one.dispose());
+    for (const subscription of this.subscriptions) subscription.dispose();
     this.changed.dispose();
     this.viewed.dispose();
   }
 
-  private look(): void {
+  private update(): void {
     const groups = vscode.window.tabGroups;
-    const active = dumpOf(groups.activeTabGroup.activeTab);
+    const active = dumpInTab(groups.activeTabGroup.activeTab);
     if (active) {
       this.view(active);
-    } else if (this.shown && !groups.all.some((group) => group.tabs.some((tab) => this.isShownIn(tab)))) {
-      this.shown = undefined;
+    } else if (this.current && !groups.all.some((group) => group.tabs.some((tab) => this.showsCurrent(tab)))) {
+      this.current = undefined;
       this.viewed.fire(undefined);
     }
   }
 
-  private isShownIn(tab: vscode.Tab): boolean {
+  private showsCurrent(tab: vscode.Tab): boolean {
     const { input } = tab;
     // A map keeps its set in view when the text is closed.
     if (input instanceof vscode.TabInputWebview) return input.viewType.endsWith(MAP_TYPE);
-    return dumpOf(tab)?.toString() === this.shown?.toString();
+    return dumpInTab(tab)?.toString() === this.current?.toString();
   }
 
-  private forget(uris: readonly string[]): void {
-    const gone = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
-    for (const key of [...this.known.keys()]) {
-      // Which files a page tells of its address does not say.
-      if (gone.has(key) || key.startsWith(`${PAGE_SCHEME}:`)) this.known.delete(key);
+  private invalidate(uris: readonly string[]): void {
+    const stale = new Set(uris.map((uri) => vscode.Uri.parse(uri).toString()));
+    for (const key of [...this.overviews.keys()]) {
+      // The URI of a page does not name the files of its set.
+      if (stale.has(key) || key.startsWith(`${PAGE_SCHEME}:`)) this.overviews.delete(key);
     }
     this.changed.fire();
   }

@@ -1,36 +1,48 @@
-/** The tree "XLA Memory": modules, the worst first; their memory spaces, what is live at the peak, allocations and files. */
+/**
+ * The tree "XLA Memory": the modules of the workspace, greatest peak first, each with its memory spaces, what is live at
+ * their peaks, its allocations and its files.
+ */
 
 import * as vscode from "vscode";
-import type { Location } from "vscode-languageserver-types";
 
+import { counted, grouped, human, percent } from "../shared/numbers";
+import type {
+  AllocationEntry,
+  Location,
+  ModuleSummary,
+  Overview,
+  SetFile,
+  SpaceOverview,
+  ValueEntry,
+  WhatIsAt,
+} from "../shared/protocol";
+import { withoutFolders } from "../shared/sources";
+import { worstSpace } from "../shared/spaces";
 import type { Follower } from "./cursor";
-import { counted, human, percent } from "../map/numbers";
-import { withoutFolders } from "../map/sources";
-import type { AllocationEntry, Modules, ModuleSummary, Overview, SetFile, SpaceOverview, ValueEntry, WhatIsAt } from "./protocol";
 import { SECTION, type Server } from "./server";
 import type { Sets } from "./sets";
-import { worstSpace } from "./statusBar";
 
-/** A line of the tree. What it has below is made once, when it is first opened, so that a line can be revealed. */
+/** A node of the tree. Its children are created once, at first use: the editor reveals nodes by identity. */
 export class Node {
-  private made: Promise<Node[]> | undefined;
+  private created: Promise<Node[]> | undefined;
 
   constructor(
     readonly item: vscode.TreeItem,
     readonly parent: Node | undefined,
-    private readonly make?: (self: Node) => Promise<Node[]> | Node[],
-    /** A file of the set, of a module. */
+    private readonly createChildren?: (self: Node) => Promise<Node[]> | Node[],
+    /** For a module: a file of its set. */
     readonly uri?: vscode.Uri,
   ) {
-    item.collapsibleState = vscode.TreeItemCollapsibleState[make ? "Collapsed" : "None"];
+    item.collapsibleState = vscode.TreeItemCollapsibleState[createChildren ? "Collapsed" : "None"];
   }
 
   children(): Promise<Node[]> {
-    this.made ??= Promise.resolve(this.make?.(this) ?? []);
-    return this.made;
+    this.created ??= Promise.resolve(this.createChildren?.(this) ?? []);
+    return this.created;
   }
 }
 
+/** How long to wait before asking again while the server still reads sets. */
 const POLL_MS = 1000;
 
 export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Disposable {
@@ -38,7 +50,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly subscriptions: vscode.Disposable[] = [];
   private roots: Promise<Node[]> | undefined;
-  private hasOpened = false;
+  private hasExpanded = false;
   private poll: NodeJS.Timeout | undefined;
 
   readonly onDidChangeTreeData = this.changed.event;
@@ -55,7 +67,7 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
     );
   }
 
-  /** Makes the tree anew. */
+  /** Rebuilds the tree. */
   refresh(): void {
     clearTimeout(this.poll);
     this.roots = undefined;
@@ -82,54 +94,55 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 
   dispose(): void {
     clearTimeout(this.poll);
-    this.subscriptions.forEach((one) => one.dispose());
+    for (const subscription of this.subscriptions) subscription.dispose();
   }
 
   private async modules(): Promise<Node[]> {
-    const told = await this.server.ask<Modules>("modules", {}).catch(() => undefined);
-    if (!told) return [];
+    const answer = await this.server.execute("xla-lens.modules", {}).catch(() => undefined);
+    if (!answer) return [];
+    const { isReading, isTruncated, modules } = answer;
     clearTimeout(this.poll);
-    if (told.isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
-    this.view.message = told.isCut ? `The first ${counted(told.modules.length, "dump set")} of the workspace.` : "";
-    const sets = new Map<string, number>();
-    for (const { module } of told.modules) sets.set(module, (sets.get(module) ?? 0) + 1);
-    const modules = told.modules.map((module) => this.module(module, sets.get(module.module) !== 1));
-    if (!told.isReading) this.openOnly(modules);
-    return modules;
+    if (isReading) this.poll = setTimeout(() => this.refresh(), POLL_MS);
+    this.view.message = isTruncated ? `Shows the first ${counted(modules.length, "dump set")} of the workspace.` : "";
+    const counts = new Map<string, number>();
+    for (const { module } of modules) counts.set(module, (counts.get(module) ?? 0) + 1);
+    const nodes = modules.map((module) => this.module(module, counts.get(module.module) !== 1));
+    if (!isReading) this.expandOnly(nodes);
+    return nodes;
   }
 
-  /** Opens the module of a workspace that has one only, once: it may be closed again. */
-  private openOnly([only, ...others]: readonly Node[]): void {
-    if (this.hasOpened || !only || others.length) return;
-    this.hasOpened = true;
-    // The view must have it first.
+  /** Expands the module of a workspace with a single one, the first time only: the user may collapse it. */
+  private expandOnly([only, ...others]: readonly Node[]): void {
+    if (this.hasExpanded || !only || others.length) return;
+    this.hasExpanded = true;
+    // The view has to receive the node first.
     setTimeout(() => void this.view.reveal(only, { select: false, expand: true }), 0);
   }
 
-  /** One module; where others have its name, too, with its file. */
+  /** The node of a module, with its file if several modules have the same name. */
   private module(module: ModuleSummary, isAmbiguous: boolean): Node {
     const item = new vscode.TreeItem(module.module || "module");
-    const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module)];
+    const [uri, worst] = [vscode.Uri.parse(module.uri), worstSpace(module.spaces)];
     item.id = module.uri;
     const size = worst && (worst.peakStep < 0 ? `${human(worst.reservedBytes)} reserved` : human(worst.peakLiveBytes));
     item.description = [size, isAmbiguous && vscode.workspace.asRelativePath(uri)].filter(Boolean).join(" · ");
     item.tooltip = moduleTooltip(module);
     item.iconPath = new vscode.ThemeIcon("file-binary");
     item.contextValue = "module";
-    const make = async (self: Node) => {
+    const createChildren = async (self: Node) => {
       const overview = await this.sets.overview(uri);
-      return overview ? parts(overview, self) : [];
+      return overview ? partsOf(overview, self) : [];
     };
-    return new Node(item, undefined, make, uri);
+    return new Node(item, undefined, createChildren, uri);
   }
 
-  /** Reveals what the cursor is on, as far as it is among what the tree has. */
+  /** Reveals the node of what the cursor is on, if the tree has one. */
   async follow(uri: vscode.Uri, at: WhatIsAt): Promise<void> {
     const found = await this.find(uri, at);
     if (found && this.view.visible) await this.view.reveal(found, { select: true, focus: false });
   }
 
-  /** The line of the value that is told, or else of the allocation. */
+  /** The node of the value that the cursor is on, or else of the allocation. */
   private async find(uri: vscode.Uri, at: WhatIsAt): Promise<Node | undefined> {
     const overview = await this.sets.overview(uri);
     const roots = await this.getChildren();
@@ -146,35 +159,38 @@ export class Tree implements Follower, vscode.TreeDataProvider<Node>, vscode.Dis
 }
 
 function moduleTooltip({ spaces, files }: ModuleSummary): string {
-  const sizes = spaces.map(({ name, color, peakStep, peakLiveBytes, reservedBytes }) => {
+  const sizes = spaces.map(({ name, peakStep, peakLiveBytes, reservedBytes }) => {
     const peak = peakStep < 0 ? "" : `${human(peakLiveBytes)} peak of `;
-    return `${name || `memory space ${color}`}: ${peak}${human(reservedBytes)} reserved`;
+    return `${name}: ${peak}${human(reservedBytes)} reserved`;
   });
   return [...sizes, "", ...files.map(({ uri }) => vscode.Uri.parse(uri).fsPath)].join("\n");
 }
 
-function parts(overview: Overview, module: Node): Node[] {
+function partsOf(overview: Overview, module: Node): Node[] {
   return [
     ...overview.spaces.map((space) => spaceNode(space, module)),
     groupNode("Allocations", counted(overview.allocationCount, "allocation"), module, (self) => [
       ...overview.allocations.map((allocation) => allocationNode(allocation, self)),
       ...restNode(overview.allocationCount - overview.allocations.length, self),
     ]),
-    groupNode("Files", `${overview.files.length}`, module, (self) => overview.files.map((file) => fileNode(file, self))),
+    groupNode("Files", `${overview.files.length}`, module, (self) =>
+      overview.files.map((file) => fileNode(file, self)),
+    ),
   ];
 }
 
 function spaceNode(space: SpaceOverview, parent: Node): Node {
-  const item = new vscode.TreeItem(`Memory space ${space.color}${space.name && ` ${space.name}`}`);
+  const item = new vscode.TreeItem(space.name);
   item.iconPath = new vscode.ThemeIcon("pulse");
   item.contextValue = "space";
   if (space.peakStep < 0) {
     item.description = `${human(space.reservedBytes)} reserved`;
     return new Node(item, parent);
   }
-  item.description = `${human(space.peakLiveBytes)} at step ${space.peakStep.toLocaleString("en-US")}`;
-  item.tooltip = `The true peak: ${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} that are reserved${space.peakInstruction && `, in ${space.peakInstruction}`}`;
-  if (space.peakLocation) item.command = goingTo(space.peakLocation);
+  item.description = `${human(space.peakLiveBytes)} at step ${grouped(space.peakStep)}`;
+  const share = `${percent(space.peakLiveBytes, space.reservedBytes)} of the ${human(space.reservedBytes)} reserved`;
+  item.tooltip = `True peak of memory space ${space.color} (${space.name}): ${share}${space.peakInstruction && `, while ${space.peakInstruction} runs`}`;
+  if (space.peakLocation) item.command = goToCommand(space.peakLocation);
   return new Node(item, parent, (self) => [
     ...space.live.map((value) => valueNode(value, space, self)),
     ...restNode(space.liveCount - space.live.length, self),
@@ -184,21 +200,24 @@ function spaceNode(space: SpaceOverview, parent: Node): Node {
 function valueNode(value: ValueEntry, space: SpaceOverview, parent: Node): Node {
   const item = new vscode.TreeItem(value.label);
   item.description = `${human(value.sizeBytes)} · ${percent(value.sizeBytes, space.peakLiveBytes)}${value.source && ` · ${withoutFolders(value.source)}`}`;
-  item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source].filter(Boolean).join("\n");
+  item.tooltip = [`${value.label} · ${human(value.sizeBytes)}`, value.shape, value.opName, value.source]
+    .filter(Boolean)
+    .join("\n");
   item.iconPath = new vscode.ThemeIcon("symbol-variable");
   item.contextValue = `value ${value.value}`;
-  item.command = goingTo(value.location);
+  if (value.location) item.command = goToCommand(value.location);
   return new Node(item, parent);
 }
 
 function allocationNode(allocation: AllocationEntry, parent: Node): Node {
   const item = new vscode.TreeItem(`allocation ${allocation.index}`);
-  const fill = allocation.mostLiveBytes < 0 ? "" : ` · ${percent(allocation.mostLiveBytes, allocation.sizeBytes)} filled`;
+  const fill = allocation.mostLiveBytes < 0 ? "" : ` · ${percent(allocation.mostLiveBytes, allocation.sizeBytes)} used`;
   item.description = `${human(allocation.sizeBytes)} · ${allocation.kind}${fill}`;
-  item.tooltip = fill && `At most ${human(allocation.mostLiveBytes)} of its ${human(allocation.sizeBytes)} are live at once.`;
+  item.tooltip =
+    fill && `At most ${human(allocation.mostLiveBytes)} of ${human(allocation.sizeBytes)} are live at the same step.`;
   item.iconPath = new vscode.ThemeIcon("archive");
   item.contextValue = `allocation ${allocation.allocation}`;
-  item.command = goingTo(allocation.location);
+  item.command = goToCommand(allocation.location);
   return new Node(item, parent);
 }
 
@@ -211,17 +230,17 @@ function fileNode(file: SetFile, parent: Node): Node {
   return new Node(item, parent);
 }
 
-function groupNode(label: string, description: string, parent: Node, make: (self: Node) => Node[]): Node {
+function groupNode(label: string, description: string, parent: Node, createChildren: (self: Node) => Node[]): Node {
   const item = new vscode.TreeItem(label);
   item.description = description;
   item.contextValue = "group";
-  return new Node(item, parent, make);
+  return new Node(item, parent, createChildren);
 }
 
 function restNode(count: number, parent: Node): Node[] {
-  return count > 0 ? [new Node(new vscode.TreeItem(`and ${counted(count, "smaller one")}`), parent)] : [];
+  return count > 0 ? [new Node(new vscode.TreeItem(`${counted(count, "smaller one")} not shown`), parent)] : [];
 }
 
-function goingTo(location: Location): vscode.Command {
-  return { command: `${SECTION}.goToLocation`, title: "Go to", arguments: [location] };
+function goToCommand(location: Location): vscode.Command {
+  return { command: `${SECTION}.goToLocation`, title: "Go to Location", arguments: [location] };
 }

@@ -1,4 +1,4 @@
-/** Bundles the tests that run inside the extension host: `node test/build.mjs FILE`. */
+/** Bundles the tests that run in the extension host: `node test/build.mjs FILE`. */
 
 import { build } from "esbuild";
 

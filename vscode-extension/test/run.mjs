@@ -1,6 +1,6 @@
 /**
- * Runs the tests that need no editor, each bundled to a folder that is thrown away: `node test/run.mjs [FOLDER]`. Builds
- * the memory map again, too, and holds it against the one that is committed.
+ * Runs the tests that need no editor: `node test/run.mjs [FOLDER...]`. Also rebuilds the memory map, and fails if the
+ * committed bundle is stale.
  */
 
 import { spawnSync } from "node:child_process";
@@ -35,9 +35,11 @@ try {
   const command = ["--enable-source-maps", "--test", ...files.map((name) => join(tests, name))];
   const { status } = spawnSync(process.execPath, command, { stdio: "inherit" });
   await buildMap(join(process.cwd(), page));
-  const outdated = readdirSync(page).filter((name) => !readFileSync(join(page, name)).equals(readFileSync(join(bundleFolder, name))));
-  if (outdated.length) console.error(`Not up to date, run "npm run build": ${outdated.join(", ")}`);
-  process.exitCode = outdated.length ? 1 : (status ?? 1);
+  const stale = readdirSync(page).filter(
+    (name) => !readFileSync(join(page, name)).equals(readFileSync(join(bundleFolder, name))),
+  );
+  if (stale.length) console.error(`Stale: ${stale.join(", ")}. Run: npm run build`);
+  process.exitCode = stale.length ? 1 : (status ?? 1);
 } finally {
   rmSync(outdir, { recursive: true });
 }

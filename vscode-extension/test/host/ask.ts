@@ -16,11 +16,20 @@ export async function hover({ document, position }: Place): Promise<string[]> {
 }
 
 /** Where a jump leads to, as `name:line: text`. */
-export async function jump(kind: "Definition" | "Declaration" | "TypeDefinition" | "Implementation" | "Reference", { document, position }: Place): Promise<string[]> {
-  const found = await execute<(vscode.Location | vscode.LocationLink)[]>(`vscode.execute${kind}Provider`, document.uri, position);
+export async function jump(
+  kind: "Definition" | "Declaration" | "TypeDefinition" | "Implementation" | "Reference",
+  { document, position }: Place,
+): Promise<string[]> {
+  const found = await execute<(vscode.Location | vscode.LocationLink)[]>(
+    `vscode.execute${kind}Provider`,
+    document.uri,
+    position,
+  );
   return await Promise.all(
     found.map((each) =>
-      "targetUri" in each ? textOf(each.targetUri, each.targetSelectionRange ?? each.targetRange) : textOf(each.uri, each.range),
+      "targetUri" in each
+        ? textOf(each.targetUri, each.targetSelectionRange ?? each.targetRange)
+        : textOf(each.uri, each.range),
     ),
   );
 }
@@ -34,7 +43,10 @@ export async function highlights({ document, position }: Place): Promise<string[
 /** The outline, each symbol indented below the one that holds it. */
 export async function outline(document: vscode.TextDocument): Promise<string[]> {
   const lines = (symbols: vscode.DocumentSymbol[], before: string): string[] =>
-    symbols.flatMap((each) => [`${before}${each.range.start.line + 1}: ${each.name}`, ...lines(each.children, `${before}  `)]);
+    symbols.flatMap((each) => [
+      `${before}${each.range.start.line + 1}: ${each.name}`,
+      ...lines(each.children, `${before}  `),
+    ]);
   return lines(await execute<vscode.DocumentSymbol[]>("vscode.executeDocumentSymbolProvider", document.uri), "");
 }
 
@@ -52,7 +64,9 @@ export async function folds(document: vscode.TextDocument): Promise<string[]> {
 
 /** The texts that are selected one after the other, as far as they are in one line; else `first-last`. */
 export async function selections({ document, position }: Place): Promise<string[]> {
-  const found = await execute<vscode.SelectionRange[]>("vscode.executeSelectionRangeProvider", document.uri, [position]);
+  const found = await execute<vscode.SelectionRange[]>("vscode.executeSelectionRangeProvider", document.uri, [
+    position,
+  ]);
   const texts: string[] = [];
   for (let each = found[0]; each; each = each.parent) {
     const { start, end } = each.range;
@@ -61,11 +75,19 @@ export async function selections({ document, position }: Place): Promise<string[
   return texts;
 }
 
-/** The words of the line of a place that have a colour of their own, as `word type modifiers`. */
+/** The words of the line of a place that have a color of their own, as `word type modifiers`. */
 export async function tokens({ document, position }: Place): Promise<string[]> {
   const { range } = document.lineAt(position);
-  const legend = await execute<vscode.SemanticTokensLegend>("vscode.provideDocumentRangeSemanticTokensLegend", document.uri, range);
-  const { data } = await execute<vscode.SemanticTokens>("vscode.provideDocumentRangeSemanticTokens", document.uri, range);
+  const legend = await execute<vscode.SemanticTokensLegend>(
+    "vscode.provideDocumentRangeSemanticTokensLegend",
+    document.uri,
+    range,
+  );
+  const { data } = await execute<vscode.SemanticTokens>(
+    "vscode.provideDocumentRangeSemanticTokens",
+    document.uri,
+    range,
+  );
   const texts: string[] = [];
   let start = new vscode.Position(0, 0);
   for (let index = 0; index < data.length; index += 5) {
@@ -99,7 +121,8 @@ export async function lenses(document: vscode.TextDocument): Promise<string[]> {
 export async function links(document: vscode.TextDocument): Promise<string[]> {
   const found = await execute<vscode.DocumentLink[]>("vscode.executeLinkProvider", document.uri, 1000);
   return found.map(
-    (each) => `${each.range.start.line + 1}: ${document.getText(each.range)} -> ${each.target ? shortName(each.target) : "nowhere"}`,
+    (each) =>
+      `${each.range.start.line + 1}: ${document.getText(each.range)} -> ${each.target ? shortName(each.target) : "nowhere"}`,
   );
 }
 
@@ -111,16 +134,24 @@ export async function actions({ document, position }: Place): Promise<string[]> 
 }
 
 /** What the call hierarchy has at a place: the item, who makes what it reads, and who reads it. */
-export async function calls({ document, position }: Place): Promise<{ item: string[]; incoming: string[]; outgoing: string[] }> {
+export async function calls({
+  document,
+  position,
+}: Place): Promise<{ item: string[]; incoming: string[]; outgoing: string[] }> {
   const items = await execute<vscode.CallHierarchyItem[]>("vscode.prepareCallHierarchy", document.uri, position);
-  const name = (item: vscode.CallHierarchyItem): string => `${shortName(item.uri)}:${item.selectionRange.start.line + 1}: ${item.name}`;
+  const name = (item: vscode.CallHierarchyItem): string =>
+    `${shortName(item.uri)}:${item.selectionRange.start.line + 1}: ${item.name}`;
   const [first] = items;
   if (!first) {
     return { item: [], incoming: [], outgoing: [] };
   }
   const incoming = await execute<vscode.CallHierarchyIncomingCall[]>("vscode.provideIncomingCalls", first);
   const outgoing = await execute<vscode.CallHierarchyOutgoingCall[]>("vscode.provideOutgoingCalls", first);
-  return { item: items.map(name), incoming: incoming.map((each) => name(each.from)), outgoing: outgoing.map((each) => name(each.to)) };
+  return {
+    item: items.map(name),
+    incoming: incoming.map((each) => name(each.from)),
+    outgoing: outgoing.map((each) => name(each.to)),
+  };
 }
 
 /** The problems of a file, as `line: severity code: message`. */

@@ -23,15 +23,21 @@ function here(): string {
 async function openSplit(): Promise<vscode.TextDocument> {
   const document = await open("split", "-live-range.txt");
   const { statusBar } = await api();
-  await eventually(() => statusBar.item.text, (text) => text.includes("4.21 MiB peak of 4.22 MiB"));
+  await eventually(
+    () => statusBar.item.text,
+    (text) => text.includes("4.21 MiB peak of 4.22 MiB"),
+  );
   return document;
 }
 
 test("extension: every command is there", async () => {
   const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
-  const declared = (extension?.packageJSON.contributes.commands as { command: string }[]).map(({ command }) => command);
+  const declared = (extension!.packageJSON.contributes.commands as { command: string }[]).map(({ command }) => command);
   const registered = new Set(await vscode.commands.getCommands(true));
-  assert.deepEqual(declared.filter((command) => !registered.has(command)), []);
+  assert.deepEqual(
+    declared.filter((command) => !registered.has(command)),
+    [],
+  );
 });
 
 test("extension: the status bar tells of the set in view", async () => {
@@ -39,7 +45,10 @@ test("extension: the status bar tells of the set in view", async () => {
   await openSplit();
   assert.equal(statusBar.item.command, "xla-lens.goToTruePeak");
   await open("single", "-buffer-assignment.txt");
-  await eventually(() => statusBar.item.text, (text) => text.includes("5.00 MiB peak of 5.00 MiB"));
+  await eventually(
+    () => statusBar.item.text,
+    (text) => text.includes("5.00 MiB peak of 5.00 MiB"),
+  );
 });
 
 test("extension: to the true peak, and to the printed one", async () => {
@@ -70,13 +79,22 @@ test("extension: what is live at the step of the cursor is shown", async () => {
 test("extension: a page stands for its set", async () => {
   const { sets, statusBar } = await api();
   await vscode.commands.executeCommand("xla-lens.showLiveSet", { uri: (await openSplit()).uri.toString(), step: 36 });
-  await eventually(() => vscode.window.activeTextEditor?.document.uri.path ?? "", (path) => path.endsWith("/live-set-at-36.txt"));
+  await eventually(
+    () => vscode.window.activeTextEditor?.document.uri.path ?? "",
+    (path) => path.endsWith("/live-set-at-36.txt"),
+  );
   // Another set is looked at meanwhile, and has to be left again.
   const page = vscode.window.activeTextEditor!.document;
   await open("single", "-buffer-assignment.txt");
-  await eventually(() => statusBar.item.text, (text) => text.includes("5.00 MiB peak of 5.00 MiB"));
+  await eventually(
+    () => statusBar.item.text,
+    (text) => text.includes("5.00 MiB peak of 5.00 MiB"),
+  );
   await vscode.window.showTextDocument(page);
-  await eventually(() => statusBar.item.text, (text) => text.includes("4.21 MiB peak of 4.22 MiB"));
+  await eventually(
+    () => statusBar.item.text,
+    (text) => text.includes("4.21 MiB peak of 4.22 MiB"),
+  );
   assert.equal(sets.inView?.toString(), page.uri.toString());
   await vscode.commands.executeCommand("xla-lens.goToTruePeak");
   await eventually(here, (place) => place === "live-range.txt:39");
@@ -93,26 +111,42 @@ test("extension: the server can be restarted", async () => {
 
 test("extension: the tree has the modules, the worst first", async () => {
   const { tree } = await api();
-  const roots = (): Thenable<string[]> => tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
+  const roots = (): Thenable<string[]> =>
+    tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
   const found = await eventually(roots, (names) => names.length === 3);
-  assert.deepEqual(found.map((name) => name.split(" ")[0]), ["jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6"]);
+  assert.deepEqual(
+    found.map((name) => name.split(" ")[0]),
+    ["jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6"],
+  );
   const module = (await tree.getChildren())[1];
   assert.equal(module?.uri?.toString().endsWith(".txt"), true);
   const parts = await tree.getChildren(module);
-  assert.deepEqual(parts.map(({ item }) => item.label), ["Memory space 0 default", "Allocations", "Files"]);
+  assert.deepEqual(
+    parts.map(({ item }) => item.label),
+    ["Memory space 0 default", "Allocations", "Files"],
+  );
   const live = parts[0] ? await tree.getChildren(parts[0]) : [];
   assert.equal(live.length, 13);
-  assert.deepEqual(live.slice(0, 2).map(({ item }) => item.label), ["params_0__0_.1", "dot"]);
+  assert.deepEqual(
+    live.slice(0, 2).map(({ item }) => item.label),
+    ["params_0__0_.1", "dot"],
+  );
   const { command, arguments: told = [] } = live[1]?.item.command ?? { command: "" };
   await vscode.commands.executeCommand(command, ...told);
-  await eventually(() => vscode.window.activeTextEditor?.document.lineAt(vscode.window.activeTextEditor.selection.active).text ?? "", (line) => line.includes("<244 dot @0>"));
+  await eventually(
+    () => vscode.window.activeTextEditor?.document.lineAt(vscode.window.activeTextEditor.selection.active).text ?? "",
+    (line) => line.includes("<244 dot @0>"),
+  );
 });
 
 test("extension: the map of a set is opened once", async () => {
   await openSplit();
   await vscode.commands.executeCommand("xla-lens.showMemoryMap");
   const titles = (): string[] =>
-    vscode.window.tabGroups.all.flatMap(({ tabs }) => tabs).filter(({ input }) => input instanceof vscode.TabInputWebview).map(({ label }) => label);
+    vscode.window.tabGroups.all
+      .flatMap(({ tabs }) => tabs)
+      .filter(({ input }) => input instanceof vscode.TabInputWebview)
+      .map(({ label }) => label);
   await eventually(titles, (found) => found[0] === "Memory Map: jit_train_step");
   await vscode.commands.executeCommand("xla-lens.showMemoryMap", await find("split", "-buffer-assignment.txt"));
   assert.deepEqual(titles(), ["Memory Map: jit_train_step"]);

@@ -19,7 +19,11 @@ async function place(): Promise<Place> {
 test("HLO: hover", async () => {
   const [head, ...told] = await ask.hover(await place());
   assert.equal(head, "`dot` (value 244) · **1.53 MiB**");
-  assert.ok(told.includes("- live from step 35 (`dot`) to 37 (`multiply_subtract_fusion.5`): there it is read for the last time"));
+  assert.ok(
+    told.includes(
+      "- live from step 35 (`dot`) to 37 (`multiply_subtract_fusion.5`): there it is read for the last time",
+    ),
+  );
 });
 
 test("HLO: definition, declaration, type definition, implementation", async () => {
@@ -61,7 +65,10 @@ test("HLO: semantic tokens", async () => {
 
 test("HLO: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.deepEqual(hints.filter((hint) => hint.startsWith("394: ")), ["394: 2.0 KiB", "394: 4.21 MiB live ◀ peak"]);
+  assert.deepEqual(
+    hints.filter((hint) => hint.startsWith("394: ")),
+    ["394: 2.0 KiB", "394: 4.21 MiB live ◀ peak"],
+  );
 });
 
 test("HLO: links", async () => {

@@ -1,4 +1,4 @@
-/** Every language feature on a dump whose name says nothing: it is recognised by its content. */
+/** Every language feature on a dump whose name says nothing: it is recognized by its content. */
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
@@ -19,7 +19,7 @@ async function document(): Promise<vscode.TextDocument> {
 
 const place = async (): Promise<Place> => at(await document(), "    cublas-gemm.1{}:4-5", "gemm");
 
-test("odd name: it is recognised by its content", async () => {
+test("odd name: it is recognized by its content", async () => {
   assert.equal((await document()).languageId, "xla-dump");
   const other = await vscode.workspace.openTextDocument(await find("other", "notes.txt"));
   await vscode.window.showTextDocument(other);
@@ -38,7 +38,9 @@ test("odd name: definition, declaration, type definition, implementation", async
   const from = await place();
   assert.deepEqual(await ask.jump("Definition", from), [`${NAME}:43: <4 cublas-gemm.1 @0>`]);
   assert.deepEqual(await ask.jump("Declaration", from), [`${NAME}:8: <4 cublas-gemm.1 @0>`]);
-  assert.deepEqual(await ask.jump("TypeDefinition", from), [`${NAME}:6: allocation 2: 0x399bf70, size 4096, maybe-live-out:`]);
+  assert.deepEqual(await ask.jump("TypeDefinition", from), [
+    `${NAME}:6: allocation 2: 0x399bf70, size 4096, maybe-live-out:`,
+  ]);
   assert.deepEqual(await ask.jump("Implementation", from), [`${NAME}:63: cublas-gemm.1`]);
 });
 
@@ -47,7 +49,10 @@ test("odd name: references and highlights", async () => {
   const lines = [8, 37, 43, 45, 47, 63, 71, 77];
   const line = (found: string): number => Number(/(\d+): /.exec(found)?.[1]);
   assert.deepEqual((await ask.jump("Reference", from)).map(line), lines);
-  assert.deepEqual((await ask.highlights(from)).map(line).sort((a, b) => a - b), lines);
+  assert.deepEqual(
+    (await ask.highlights(from)).map(line).sort((a, b) => a - b),
+    lines,
+  );
 });
 
 test("odd name: outline and folding", async () => {
@@ -64,7 +69,11 @@ test("odd name: symbols of the workspace", async () => {
 test("odd name: selection", async () => {
   const selected = await ask.selections(await place());
   const expected = ["cublas-gemm.1", "cublas-gemm.1{}", "cublas-gemm.1{}:4-5"];
-  assert.deepEqual(expected.filter((text) => selected.includes(text)), expected, selected.join("\n"));
+  assert.deepEqual(
+    expected.filter((text) => selected.includes(text)),
+    expected,
+    selected.join("\n"),
+  );
 });
 
 test("odd name: semantic tokens", async () => {
@@ -73,10 +82,10 @@ test("odd name: semantic tokens", async () => {
 
 test("odd name: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.deepEqual([hints[0], hints.at(-1)], [
-    "3: live 0-7",
-    "73: true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)",
-  ]);
+  assert.deepEqual(
+    [hints[0], hints.at(-1)],
+    ["3: live 0-7", "73: true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)"],
+  );
 });
 
 test("odd name: code lenses", async () => {
@@ -108,6 +117,12 @@ test("odd name: call hierarchy", async () => {
 
 test("odd name: problems", async () => {
   const { uri } = await document();
-  const found = await eventually(() => ask.problems(uri), (problems) => problems.length > 0);
-  assert.deepEqual(found.map((problem) => problem.slice(0, 34)), ["73: Information peak-understated: "]);
+  const found = await eventually(
+    () => ask.problems(uri),
+    (problems) => problems.length > 0,
+  );
+  assert.deepEqual(
+    found.map((problem) => problem.slice(0, 34)),
+    ["73: Information peak-understated: "],
+  );
 });

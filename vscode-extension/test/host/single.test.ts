@@ -34,7 +34,10 @@ test("one file: references and highlights", async () => {
   const lines = [6, 24, 26, 28, 35, 42, 47, 64, 71, 79];
   const line = (found: string): number => Number(/(\d+): /.exec(found)?.[1]);
   assert.deepEqual((await ask.jump("Reference", from)).map(line), lines);
-  assert.deepEqual((await ask.highlights(from)).map(line).sort((a, b) => a - b), lines);
+  assert.deepEqual(
+    (await ask.highlights(from)).map(line).sort((a, b) => a - b),
+    lines,
+  );
 });
 
 test("one file: outline and folding", async () => {
@@ -46,13 +49,19 @@ test("one file: outline and folding", async () => {
 
 test("one file: symbols of the workspace", async () => {
   const find = (): Promise<string[]> => ask.workspaceSymbols("loop_maximum");
-  assert.deepEqual(await eventually(find, (found) => found.length > 0), ["buffer-assignment.txt:4: loop_maximum_fusion"]);
+  assert.deepEqual(await eventually(find, (found) => found.length > 0), [
+    "buffer-assignment.txt:4: loop_maximum_fusion",
+  ]);
 });
 
 test("one file: selection", async () => {
   const selected = await ask.selections(await place());
   const expected = ["Arg_1.2.0", "Arg_1.2.0{}", "Arg_1.2.0{}:0-6", "    Arg_1.2.0{}:0-6"];
-  assert.deepEqual(expected.filter((text) => selected.includes(text)), expected, selected.join("\n"));
+  assert.deepEqual(
+    expected.filter((text) => selected.includes(text)),
+    expected,
+    selected.join("\n"),
+  );
 });
 
 test("one file: semantic tokens", async () => {
@@ -61,11 +70,10 @@ test("one file: semantic tokens", async () => {
 
 test("one file: inlay hints", async () => {
   const hints = await ask.hints(await document());
-  assert.deepEqual([hints[0], hints[10], hints.at(-1)], [
-    "3: live 3-5",
-    "66: 5.00 MiB live ◀ peak",
-    "77: true peak of default: 5.00 MiB at step 3 (here 3.50 MiB)",
-  ]);
+  assert.deepEqual(
+    [hints[0], hints[10], hints.at(-1)],
+    ["3: live 3-5", "66: 5.00 MiB live ◀ peak", "77: true peak of default: 5.00 MiB at step 3 (here 3.50 MiB)"],
+  );
 });
 
 test("one file: code lenses", async () => {
@@ -103,6 +111,12 @@ test("one file: call hierarchy", async () => {
 
 test("one file: problems", async () => {
   const { uri } = await document();
-  const found = await eventually(() => ask.problems(uri), (problems) => problems.length > 0);
-  assert.deepEqual(found.map((problem) => problem.slice(0, 34)), ["77: Information peak-understated: "]);
+  const found = await eventually(
+    () => ask.problems(uri),
+    (problems) => problems.length > 0,
+  );
+  assert.deepEqual(
+    found.map((problem) => problem.slice(0, 34)),
+    ["77: Information peak-understated: "],
+  );
 });

@@ -11,7 +11,12 @@ const document = (): Promise<vscode.TextDocument> => open("split", "-live-range.
 const place = async (): Promise<Place> => at(await document(), "    dot{}:35-37", "dot");
 
 test("three files: each is a dump, and the module is HLO", async () => {
-  for (const end of ["-buffer-assignment.txt", "-buffer-assignment-values.txt", "-live-range.txt", "-memory-usage-report.txt"]) {
+  for (const end of [
+    "-buffer-assignment.txt",
+    "-buffer-assignment-values.txt",
+    "-live-range.txt",
+    "-memory-usage-report.txt",
+  ]) {
     assert.equal((await open("split", end)).languageId, "xla-dump", end);
   }
   assert.equal((await open("split", "_optimizations.txt")).languageId, "hlo");
@@ -73,7 +78,11 @@ test("three files: symbols of the workspace", async () => {
 test("three files: selection", async () => {
   const selected = await ask.selections(await place());
   const expected = ["dot", "dot{}", "dot{}:35-37", "    dot{}:35-37", "43-83", "1-106"];
-  assert.deepEqual(expected.filter((text) => selected.includes(text)), expected, selected.join("\n"));
+  assert.deepEqual(
+    expected.filter((text) => selected.includes(text)),
+    expected,
+    selected.join("\n"),
+  );
 });
 
 test("three files: semantic tokens", async () => {
@@ -134,20 +143,37 @@ test("three files: call hierarchy", async () => {
 
 test("three files: problems", async () => {
   const { uri } = await document();
-  const [found, ...others] = await eventually(() => ask.problems(uri), (problems) => problems.length > 0);
-  assert.match(found ?? "", /^84: Information peak-understated: This is not the peak: 3\.96 MiB of the default memory space/);
+  const [found, ...others] = await eventually(
+    () => ask.problems(uri),
+    (problems) => problems.length > 0,
+  );
+  assert.match(
+    found ?? "",
+    /^84: Information peak-understated: This is not the peak: 3\.96 MiB of the default memory space/,
+  );
   assert.deepEqual(others, []);
 });
 
 test("three files: an edit is checked", async () => {
   const edited = await document();
-  const before = await eventually(() => ask.problems(edited.uri), (problems) => problems.length > 0);
+  const before = await eventually(
+    () => ask.problems(edited.uri),
+    (problems) => problems.length > 0,
+  );
   const { position } = at(edited, "    dot{}:35-37", "37");
   const edit = new vscode.WorkspaceEdit();
   edit.replace(edited.uri, new vscode.Range(position, position.translate(0, 2)), "47");
   assert.ok(await vscode.workspace.applyEdit(edit));
-  const found = await eventually(() => ask.problems(edited.uri), ([first]) => first !== before[0]);
+  const found = await eventually(
+    () => ask.problems(edited.uri),
+    ([first]) => first !== before[0],
+  );
   await vscode.commands.executeCommand("workbench.action.files.revert");
-  await eventually(() => ask.problems(edited.uri), ([first]) => first === before[0]);
-  assert.deepEqual(found, ["67: Error invalid-live-range: dot{} is live from step 35 to 47, but the steps are 0 to 40."]);
+  await eventually(
+    () => ask.problems(edited.uri),
+    ([first]) => first === before[0],
+  );
+  assert.deepEqual(found, [
+    "67: Error invalid-live-range: dot{} is live from step 35 to 47, but the steps are 0 to 40.",
+  ]);
 });

@@ -23,7 +23,7 @@ export async function runTests(): Promise<void> {
   for (const [name, body] of tests) {
     failures[name] = await failureOf(body);
   }
-  const path = process.env["XLA_LENS_HOST_RESULTS"];
+  const path = process.env.XLA_LENS_HOST_RESULTS;
   if (!path) {
     throw new Error("XLA_LENS_HOST_RESULTS does not say where the results go");
   }

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { liveAt, sums } from "../../map/live";
 import { liveBytesAt, modelOf, nextChange, spaceOf } from "../../map/model";
-import type { MemoryMap } from "../../src/protocol";
-import { mapOf, randomMap, REAL } from "./maps";
+import type { MemoryMap } from "../../shared/protocol";
+import { mapOf, REAL, randomMap } from "./maps";
 
-function sumIsTheCurve(map: MemoryMap): number {
+function checkSums(map: MemoryMap): number {
   const model = modelOf(map);
   let checked = 0;
   for (const space of map.spaces) {
@@ -20,24 +20,24 @@ function sumIsTheCurve(map: MemoryMap): number {
   return checked;
 }
 
-test("what values own adds up to the curve at every step", () => {
-  assert.ok(sumIsTheCurve(REAL.mlpTrain.map) > 30);
-  assert.ok(sumIsTheCurve(REAL.hostOffload.map) > 10);
-  for (let seed = 0; seed < 200; seed++) sumIsTheCurve(randomMap(seed));
+test("owned bytes add up to the curve at every step", () => {
+  assert.ok(checkSums(REAL.mlpTrain.map) > 30);
+  assert.ok(checkSums(REAL.hostOffload.map) > 10);
+  for (let seed = 0; seed < 200; seed++) checkSums(randomMap(seed));
 });
 
-test("values own the same bytes as in reports", () => {
+test("values own the same bytes as on the server", () => {
   for (const { map, owned } of Object.values(REAL)) {
     const model = modelOf(map);
     for (const { color, step, values, ownedBytes } of owned) {
       const live = liveAt(model, color, step);
-      const told = new Map(live.values.map((value, place) => [value, live.ownedBytes[place]]));
-      assert.deepEqual([...told].sort(byRow), values.map((value, place) => [value, ownedBytes[place]]).sort(byRow));
+      const found = new Map(live.values.map((value, place) => [value, live.ownedBytes[place]]));
+      assert.deepEqual([...found].sort(byRow), values.map((value, place) => [value, ownedBytes[place]]).sort(byRow));
     }
   }
 });
 
-test("bytes belong to who was born last, and of those born together to the later row", () => {
+test("the value that started last owns a byte; of equal starts, the later row", () => {
   const map = mapOf(
     [
       { offset: 0, size: 10, start: 0, end: 5 },
@@ -51,25 +51,34 @@ test("bytes belong to who was born last, and of those born together to the later
   assert.deepEqual(live, { values: [0, 1, 2], ownedBytes: [4, 6, 4] });
 });
 
-test("the biggest value comes first", () => {
+test("live values are sorted by size", () => {
   const live = liveAt(modelOf(REAL.mlpTrain.map), 0, 36);
   const sizes = live.values.map((value) => REAL.mlpTrain.map.values.sizeBytes[value]!);
-  assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => b - a),
+  );
 });
 
-test("the space with the greatest peak is shown first", () => {
+test("the space with the greatest peak is the default", () => {
   assert.equal(spaceOf(REAL.hostOffload.map, -1)?.color, 0);
   assert.equal(spaceOf(REAL.hostOffload.map, 1)?.color, 1);
   assert.equal(spaceOf({ ...REAL.hostOffload.map, spaces: [] }, -1), undefined);
 });
 
-test("the next birth or death", () => {
+test("the next change of live bytes is found in both directions", () => {
   const space = mapOf([{ offset: 0, size: 4, start: 3, end: 5 }], [4], 9).spaces[0]!;
-  assert.deepEqual([0, 3, 4, 6].map((step) => nextChange(space, step, 1)), [3, 6, 6, 6]);
-  assert.deepEqual([8, 6, 4, 3].map((step) => nextChange(space, step, -1)), [6, 3, 3, 3]);
+  assert.deepEqual(
+    [0, 3, 4, 6].map((step) => nextChange(space, step, 1)),
+    [3, 6, 6, 6],
+  );
+  assert.deepEqual(
+    [8, 6, 4, 3].map((step) => nextChange(space, step, -1)),
+    [6, 3, 3, 3],
+  );
 });
 
-test("a map of nothing", () => {
+test("an empty map has no live values", () => {
   const model = modelOf(mapOf([], [], 0));
   assert.deepEqual([model.count, model.stepCount], [0, 1]);
   assert.deepEqual(liveAt(model, 0, 0), { values: [], ownedBytes: [] });

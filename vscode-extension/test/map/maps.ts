@@ -1,10 +1,10 @@
-/** The maps that tests run on: of two real dumps, as the server tells them, and such as chance makes. */
+/** The maps for tests: those that the server makes of two real dumps, handmade ones and random ones. */
 
-import type { MemoryMap } from "../../src/protocol";
+import type { MemoryMap } from "../../shared/protocol";
 import hostOffload from "./data/host_offload.json";
 import mlpTrain from "./data/mlp_train.json";
 
-/** What the server's `owned_bytes` has at a step of a space. */
+/** The result of the server's `owned_bytes` at a step of a space. */
 interface Owned {
   color: number;
   step: number;
@@ -31,7 +31,7 @@ export interface Slot {
   padding?: number;
 }
 
-/** A map of one memory space with some values in some allocations, and a curve that is counted byte by byte. */
+/** Make a map of one memory space, with a curve that is counted byte by byte. */
 export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: number): MemoryMap {
   const strings: string[] = [];
   const number = (text: string | undefined) => (text === undefined ? -1 : strings.push(text) - 1);
@@ -76,7 +76,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
   };
 }
 
-/** A source of numbers that are always the same (mulberry32): from 0 up to but not including `below`. */
+/** Return a reproducible random generator (mulberry32) of integers from 0 up to, but excluding, `below`. */
 export function chance(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -87,7 +87,7 @@ export function chance(seed: number): (below: number) => number {
   };
 }
 
-/** Values anywhere, also on each other and of no bytes. */
+/** Make a map with random values: overlapping, empty, without live range. */
 export function randomMap(seed: number): MemoryMap {
   const below = chance(seed);
   const sizes = Array.from({ length: 1 + below(4) }, () => below(40));

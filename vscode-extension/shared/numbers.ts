@@ -1,9 +1,14 @@
-/** Numbers as people read them, worded and rounded as in reports and hovers (`server/xla_lens/render/numbers.py`). */
+/**
+ * Number formats of the user interface, the same as in reports and hovers.
+ *
+ * `server/xla_lens/render/numbers.py` has the same functions. They are implemented here as well because the page formats
+ * numbers in every frame and without a server; tests hold both against `test/map/data/numbers.json`.
+ */
 
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const GROUPED = new Intl.NumberFormat("en-US");
-/** In a unit; finer steps are told in the next smaller one. */
-const LEAST_STEP = 0.005;
+/** Ticks closer than this, in a unit, use the next smaller unit. */
+const MIN_STEP = 0.005;
 
 /** A size in a unit that fits: `1.42 TiB`. */
 export function human(sizeBytes: number): string {
@@ -13,7 +18,7 @@ export function human(sizeBytes: number): string {
   return `${fixed(sizeBytes / 1024 ** power, power === 1 ? 1 : 2)} ${UNITS[power - 1]}`;
 }
 
-/** A size in bytes, and in a unit that fits where that is another: `1.50 KiB (1,536 bytes)`. */
+/** A size in a unit that fits, and in bytes where that is another: `1.50 KiB (1,536 bytes)`. */
 export function exact(sizeBytes: number): string {
   return Math.abs(sizeBytes) < 1024 ? `${sizeBytes} B` : `${human(sizeBytes)} (${grouped(sizeBytes)} bytes)`;
 }
@@ -33,10 +38,7 @@ export function grouped(number: number): string {
   return GROUPED.format(number);
 }
 
-/**
- * The bytes of a size as people write it: `16GiB`, `16G`, `1.5 MiB` or `4096`, always in powers of 1024; null if it is
- * none.
- */
+/** Parse a size such as `16GiB`, `16G`, `1.5 MiB` or `4096`, always in powers of 1024, to bytes; null if it is invalid. */
 export function parseSize(text: string): number | null {
   const match = /^\s*(\d{1,20}(?:\.\d+)?)\s*(?:([KMGTPE])i?B?|B)?\s*$/i.exec(text);
   if (!match) return null;
@@ -44,28 +46,25 @@ export function parseSize(text: string): number | null {
   return Math.floor(Number(match[1]) * 1024 ** power);
 }
 
-/**
- * Some round sizes between two, about `count` of them, and the words for each: all in one unit, with as many decimals
- * as it takes to tell them apart.
- */
-export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; words: string }[] {
+/** About `count` round sizes in a range with their labels, all in one unit and with enough decimals to differ. */
+export function sizeTicks(low: number, high: number, count: number): { sizeBytes: number; text: string }[] {
   const wanted = (high - low) / Math.max(1, count);
   if (!(wanted > 0)) return [];
   let power = Math.max(0, Math.min(UNITS.length, Math.floor(Math.log(high) / Math.log(1024))));
-  while (power > 0 && wanted / 1024 ** power < LEAST_STEP) power--;
+  while (power > 0 && wanted / 1024 ** power < MIN_STEP) power--;
   const unit = 1024 ** power;
   const step = roundUp(power ? wanted / unit : Math.max(1, wanted));
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const format = new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   const ticks = [];
   for (let number = Math.ceil(low / unit / step - 1e-9); number * step * unit <= high; number++) {
-    const words = format.format(number * step);
-    ticks.push({ sizeBytes: number * step * unit, words: number ? `${words} ${power ? UNITS[power - 1] : "B"}` : "0" });
+    const text = format.format(number * step);
+    ticks.push({ sizeBytes: number * step * unit, text: number ? `${text} ${power ? UNITS[power - 1] : "B"}` : "0" });
   }
   return ticks;
 }
 
-/** The least of 1, 2 and 5 times a power of ten that is not less than what is wanted. */
+/** Round up to 1, 2 or 5 times a power of ten. */
 function roundUp(wanted: number): number {
   const power = Math.floor(Math.log10(wanted));
   const parts = wanted / 10 ** power;
@@ -73,7 +72,7 @@ function roundUp(wanted: number): number {
   return power < 0 ? round / 10 ** -power : round * 10 ** power;
 }
 
-/** As Python rounds: halves, which only eighths (two decimals) and quarters (one) can be, to the even digit. */
+/** Round as Python does, ties to even. Ties are possible only for eighths (two decimals) and quarters (one decimal). */
 function fixed(number: number, digits: 1 | 2): string {
   const scaled = number * 10 ** digits;
   const isHalf = Number.isInteger(number * (digits === 1 ? 4 : 8)) && Math.abs(scaled % 1) === 0.5;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { columnsOf } from "../../map/columns";
-import { place } from "../../map/labels";
+import { placeLabels } from "../../map/labels";
 import { layOut } from "../../map/layout";
 import { liveBytesAt, modelOf } from "../../map/model";
-import { FAINT, type Frame, HIDDEN, paint, rasterise, SHOWN } from "../../map/raster";
-import { chance, mapOf, randomMap, REAL } from "./maps";
+import { FAINT, type Frame, HIDDEN, paint, rasterize, SHOWN } from "../../map/raster";
+import { chance, mapOf, REAL, randomMap } from "./maps";
 
-test("allocations are stacked, the biggest at the bottom, those of no bytes left out", () => {
+test("allocations are stacked by size, without empty ones", () => {
   const model = modelOf(mapOf([{ allocation: 2, offset: 3, size: 5, start: 1, end: 2 }], [4, 0, 16], 5));
   const layout = layOut(model, 0, -1);
   assert.deepEqual(layout.bands, [
@@ -20,16 +20,16 @@ test("allocations are stacked, the biggest at the bottom, those of no bytes left
   assert.equal(layOut(model, 0, 0).boxOf[0], -1);
 });
 
-test("what has no live range is as wide as all steps", () => {
+test("values without a live range span all steps", () => {
   const layout = layOut(modelOf(mapOf([{ offset: 0, size: 4, start: -1, end: -1 }], [4], 7)), 0, -1);
   assert.deepEqual([layout.boxes.left[0], layout.boxes.right[0]], [-0.5, 6.5]);
 });
 
-test("each pixel has the value at its middle, or a small one", () => {
+test("each pixel belongs to the value at its center, or to a small one", () => {
   for (let seed = 0; seed < 100; seed++) {
     const { boxes, height } = layOut(modelOf(randomMap(seed)), 0, -1);
     const frame: Frame = { left: -0.5, right: 24.5, bottom: 0, top: Math.max(1, height), width: 250, height: 397 };
-    const raster = rasterise(boxes, frame, new Uint8Array(100).fill(SHOWN));
+    const raster = rasterize(boxes, frame, new Uint8Array(100).fill(SHOWN));
     assert.equal(raster.drawnCount, boxes.value.length);
     for (let pixel = 0; pixel < raster.boxes.length; pixel += 97) {
       const step = -0.5 + (25 * ((pixel % 250) + 0.5)) / 250;
@@ -38,25 +38,25 @@ test("each pixel has the value at its middle, or a small one", () => {
         const isThen = boxes.left[box]! < step && step < boxes.right[box]!;
         return isThen && boxes.low[box]! <= bytes && bytes < boxes.high[box]!;
       });
-      // Of several the one that was born last, which is the last of the boxes.
+      // The value that started last is the last of the boxes.
       assert.equal(raster.boxes[pixel], here.at(-1) ?? -1, `seed ${seed}, pixel ${pixel}`);
     }
   }
 });
 
-test("nothing is too small to be seen", () => {
+test("the smallest values get a pixel", () => {
   const below = chance(1);
   for (let round = 0; round < 200; round++) {
     const [start, offset] = [below(100_000), below(1_000_000)];
     const slot = { offset, size: 1, start, end: start };
     const boxes = layOut(modelOf({ ...mapOf([slot], [1_000_001], 0), spaces: [] }), 0, -1).boxes;
     const frame = { left: -0.5, right: 100_000.5, bottom: 0, top: 1_000_001, width: 90, height: 40 };
-    const raster = rasterise(boxes, frame, Uint8Array.of(SHOWN));
+    const raster = rasterize(boxes, frame, Uint8Array.of(SHOWN));
     assert.equal(raster.boxes.filter((box) => box === 0).length, 1);
   }
 });
 
-test("of small ones the biggest is seen, and what is shown lies above what is faint", () => {
+test("the largest of several small values gets the pixel, and shown values lie above faint ones", () => {
   const slots = [
     { offset: 0, size: 1, start: 0, end: 0 },
     { offset: 2, size: 3, start: 0, end: 0 },
@@ -64,27 +64,27 @@ test("of small ones the biggest is seen, and what is shown lies above what is fa
   ];
   const { boxes } = layOut(modelOf({ ...mapOf(slots, [1000], 0) }), 0, -1);
   const frame = { left: -0.5, right: 999.5, bottom: 0, top: 1000, width: 2, height: 2 };
-  const seen = (emphasis: number[]) => rasterise(boxes, frame, Uint8Array.from(emphasis)).boxes[2];
+  const seen = (emphasis: number[]) => rasterize(boxes, frame, Uint8Array.from(emphasis)).boxes[2];
   assert.equal(seen([SHOWN, SHOWN, SHOWN]), 1);
   assert.equal(seen([SHOWN, FAINT, FAINT]), 0);
   assert.equal(seen([HIDDEN, HIDDEN, SHOWN]), 2);
   assert.equal(seen([HIDDEN, HIDDEN, HIDDEN]), -1);
 });
 
-test("edges are drawn where another begins, on what is big enough", () => {
+test("large boxes have an edge where another one begins", () => {
   const slots = [
     { offset: 0, size: 4, start: 0, end: 3 },
     { offset: 0, size: 4, start: 4, end: 7 },
   ];
   const { boxes } = layOut(modelOf(mapOf(slots, [4], 8)), 0, -1);
   const frame = { left: -0.5, right: 7.5, bottom: 0, top: 4, width: 8, height: 4 };
-  const raster = rasterise(boxes, frame, Uint8Array.of(SHOWN, SHOWN));
+  const raster = rasterize(boxes, frame, Uint8Array.of(SHOWN, SHOWN));
   const painted = paint(raster, Uint32Array.of(1, 2), Uint32Array.of(11, 12), 0);
   assert.deepEqual([...painted.slice(0, 8)], [11, 11, 11, 11, 12, 12, 12, 12]);
   assert.deepEqual([...painted.slice(8, 16)], [11, 1, 1, 1, 12, 2, 2, 2]);
 });
 
-test("a line on few pixels has the least and the greatest of each", () => {
+test("a reduced curve keeps minimum and maximum", () => {
   for (const { map } of Object.values(REAL)) {
     const model = modelOf(map);
     for (const space of map.spaces) {
@@ -92,30 +92,33 @@ test("a line on few pixels has the least and the greatest of each", () => {
         const right = model.stepCount - 0.5;
         const columns = columnsOf(space.curveStep, space.curveBytes, -0.5, right, width);
         const steps = Array.from({ length: model.stepCount }, (_, step) => liveBytesAt(space, step));
-        assert.equal(Math.max(...columns.map(({ greatest }) => greatest)), Math.max(...steps));
+        assert.equal(Math.max(...columns.map(({ max }) => max)), Math.max(...steps));
         assert.equal(columns.at(-1)!.last, steps.at(-1));
         assert.ok(columns.every(({ x }, place) => place === 0 || x >= columns[place - 1]!.x));
         assert.ok(columns.length <= width + 2);
       }
     }
   }
-  assert.deepEqual(columnsOf([], [], 0, 10, 100).map(({ last }) => last), [0, 0]);
+  assert.deepEqual(
+    columnsOf([], [], 0, 10, 100).map(({ last }) => last),
+    [0, 0],
+  );
 });
 
-test("no line goes through words", () => {
-  const label = { words: "peak", width: 40, places: [[10, 50] as [number, number]] };
-  assert.deepEqual(place([label], 100, 100, 15, [52]), [{ words: "peak", x: 10, y: 7.5 }]);
-  assert.deepEqual(place([label], 100, 100, 15, [60]), [{ words: "peak", x: 10, y: 50 }]);
+test("labels do not lie on lines", () => {
+  const label = { text: "peak", width: 40, places: [[10, 50] as [number, number]] };
+  assert.deepEqual(placeLabels([label], 100, 100, 15, [52]), [{ text: "peak", x: 10, y: 7.5 }]);
+  assert.deepEqual(placeLabels([label], 100, 100, 15, [60]), [{ text: "peak", x: 10, y: 50 }]);
 });
 
-test("words do not lie on each other", () => {
+test("labels do not overlap", () => {
   const below = chance(5);
   for (let round = 0; round < 300; round++) {
     const labels = Array.from({ length: 3 }, (_, number) => {
       const [x, y] = [below(300), below(100)];
-      return { words: String(number), width: 40 + below(80), places: [[x, y] as [number, number]] };
+      return { text: String(number), width: 40 + below(80), places: [[x, y] as [number, number]] };
     });
-    const placed = place(labels, 300, 100, 15);
+    const placed = placeLabels(labels, 300, 100, 15);
     assert.equal(placed.length, 3);
     for (const [number, { x, y }] of placed.entries()) {
       assert.ok(x >= 0 && x + labels[number]!.width <= 300 && y >= 7.5 && y <= 92.5);

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { actionsOn } from "../../map/actions";
-import { colour, scopeOf } from "../../map/colouring";
+import { coloringBy, scopeOf } from "../../map/coloring";
 import { layOut } from "../../map/layout";
 import { modelOf } from "../../map/model";
 import { panned, revealing, unlessWhole, zoomed } from "../../map/range";
-import { type Scene, scenesOf } from "../../map/scene";
+import { createScenes, type Scene } from "../../map/scene";
 import { search } from "../../map/search";
-import { fromHash, fromKept, INITIAL, type State, toHash, toKept } from "../../map/state";
-import type { FromMap, MemoryMap } from "../../src/protocol";
+import { fromHash, fromSaved, INITIAL, type State, toHash, toSaved } from "../../map/state";
+import type { MessageFromMap } from "../../shared/messages";
+import type { MemoryMap } from "../../shared/protocol";
 import { mapOf, REAL } from "./maps";
 
 const MAP = mapOf(
@@ -21,7 +22,7 @@ const MAP = mapOf(
   10,
 );
 
-test("a search finds names, op_names and sources, in the order of birth", () => {
+test("a search finds names, op_names and sources, by start step", () => {
   const found = (query: string) => search(modelOf(MAP), query).matches;
   assert.deepEqual(found("layer_"), [1, 0]);
   assert.deepEqual(found("copy"), [2]);
@@ -32,20 +33,20 @@ test("a search finds names, op_names and sources, in the order of birth", () => 
   assert.deepEqual(found("  "), []);
 });
 
-test("a bad regular expression is said, and so is one that may take forever", () => {
+test("invalid and slow regular expressions are rejected with a reason", () => {
   const problem = (query: string) => search(modelOf(MAP), query).problem;
-  assert.match(problem("/(/"), /^No regular expression: /);
-  assert.match(problem("/[/"), /^No regular expression: /);
+  assert.match(problem("/(/"), /^Invalid regular expression: /);
+  assert.match(problem("/[/"), /^Invalid regular expression: /);
   const endless = ["/(a+)+$/", "/(a|a)*$/", "/((a+))+$/", "/(?:x(a*)b)*/", "/(a{1,9}){2,}/", "/(a)\\1/", "/a*a*a*a*b/"];
   for (const bad of endless) {
-    assert.match(problem(bad), /forever|not searched/, bad);
+    assert.match(problem(bad), /too slow|not supported/, bad);
   }
   for (const good of ["/a+b*/", "/(ab)+/", "/(a|b)c/", "/[(+*]+/", "/\\(a\\+\\)+/", "/^fusion\\.\\d+$/"]) {
     assert.equal(problem(good), "", good);
   }
 });
 
-test("no search takes long", () => {
+test("a slow search stops", () => {
   const strings = Array.from({ length: 40_000 }, (_, row) => "a".repeat(280) + row);
   const model = modelOf({ ...mapOf([], [0], 0), strings });
   Object.assign(model, { count: strings.length, start: new Float64Array(strings.length) });
@@ -56,10 +57,10 @@ test("no search takes long", () => {
   assert.match(problem, /took too long/);
 });
 
-test("colours: kinds, scopes of op_names, padding", () => {
+test("values are colored by kind, scope of op_name, source and padding", () => {
   const model = modelOf(MAP);
   const names = (by: "kind" | "opName" | "source" | "padding") => {
-    const { categories, of } = colour(model, layOut(model, 0, -1), by);
+    const { categories, of } = coloringBy(model, layOut(model, 0, -1), by);
     return [...of].map((category) => categories[category]!.name);
   };
   assert.deepEqual(names("kind"), ["temp", "temp", "temp"]);
@@ -72,17 +73,17 @@ test("colours: kinds, scopes of op_names, padding", () => {
   assert.equal(scopeOf(""), "");
 });
 
-test("more than eight names share the last colour", () => {
+test("names beyond the eighth share a color", () => {
   const slots = Array.from({ length: 12 }, (_, row) => {
     return { offset: row, size: 1, start: 0, end: 20 - row, source: `line ${row}` };
   });
   const model = modelOf(mapOf(slots, [12], 30));
-  const { categories, of } = colour(model, layOut(model, 0, -1), "source");
+  const { categories, of } = coloringBy(model, layOut(model, 0, -1), "source");
   assert.deepEqual(categories.map(({ name }) => name).slice(7), ["line 7", "4 others"]);
   assert.deepEqual([...of].slice(6), [6, 7, 8, 8, 8, 8]);
 });
 
-test("zoom keeps what is below the pointer, and stays inside", () => {
+test("zooming keeps the point under the pointer, and stays within the whole", () => {
   assert.deepEqual(zoomed([0, 100], 25, 2, [0, 100], 4), [12.5, 62.5]);
   assert.deepEqual(zoomed([0, 100], 100, 2, [0, 100], 4), [50, 100]);
   assert.deepEqual(zoomed([10, 20], 15, 0.001, [0, 100], 4), [0, 100]);
@@ -91,7 +92,7 @@ test("zoom keeps what is below the pointer, and stays inside", () => {
   assert.equal(unlessWhole([0, 100], [0, 100]), null);
 });
 
-test("the view moves only to show what is out of it, and no more than it must", () => {
+test("revealing moves the view as little as possible", () => {
   assert.deepEqual(revealing([10, 20], 12, 13, [0, 100]), [10, 20]);
   assert.deepEqual(revealing([10, 20], 30, 31, [0, 100]), [22, 32]);
   assert.deepEqual(revealing([10, 20], 5, 6, [0, 100]), [4, 14]);
@@ -99,37 +100,44 @@ test("the view moves only to show what is out of it, and no more than it must", 
   assert.deepEqual(revealing([10, 20], 40, 60, [0, 100]), [39, 49]);
 });
 
-test("a state is kept in an address, and anything else there does no harm", () => {
-  assert.equal(toHash(toKept(INITIAL, MAP)), "");
+test("a state survives in a URL, and anything else in the URL is ignored", () => {
+  assert.equal(toHash(toSaved(INITIAL, MAP)), "");
   const rows: Partial<State> = { selected: 1, allocation: 0, marked: 1 };
   const chosen: Partial<State> = { color: 1, steps: [2.5, 9], hidden: ["a&b", "ü"], search: "/a#/" };
-  const state: State = { ...INITIAL, ...rows, ...chosen, colouredBy: "padding" };
-  assert.deepEqual(fromKept(fromHash(`#${toHash(toKept(state, MAP))}`), MAP), state);
-  const wrong = "#color=%22x%22&steps=%5B1%5D&colouredBy=%22no%22&selected=1&marked=1.5&hidden=7&nothing=1&step=";
-  assert.deepEqual(fromKept(fromHash(wrong), MAP), INITIAL);
-  for (const kept of [null, undefined, 7, "selected"]) assert.deepEqual(fromKept(kept, MAP), INITIAL);
+  const state: State = { ...INITIAL, ...rows, ...chosen, colorBy: "padding" };
+  assert.deepEqual(fromSaved(fromHash(`#${toHash(toSaved(state, MAP))}`), MAP), state);
+  const wrong = "#color=%22x%22&steps=%5B1%5D&colorBy=%22no%22&selected=1&marked=1.5&hidden=7&nothing=1&step=";
+  assert.deepEqual(fromSaved(fromHash(wrong), MAP), INITIAL);
+  for (const kept of [null, undefined, 7, "selected"]) assert.deepEqual(fromSaved(kept, MAP), INITIAL);
 });
 
-test("what is kept is found in another row, and forgotten if it is gone", () => {
-  const kept = toKept({ ...INITIAL, selected: 2, allocation: 1, marked: 0, step: 3 }, MAP);
+test("a restored state finds values in other rows, and drops those that are gone", () => {
+  const kept = toSaved({ ...INITIAL, selected: 2, allocation: 1, marked: 0, step: 3 }, MAP);
   const slot = { allocation: 0, offset: 0, size: 2, start: 2, end: 3 };
-  const other = mapOf([{ ...slot, label: "Copy" }, { ...slot, label: "dot.1" }], [4, 12], 10);
+  const other = mapOf(
+    [
+      { ...slot, label: "Copy" },
+      { ...slot, label: "dot.1" },
+    ],
+    [4, 12],
+    10,
+  );
   Object.assign(other.allocations, { index: [1, 0] });
-  assert.deepEqual(fromKept(kept, other), { ...INITIAL, selected: 0, allocation: 0, marked: 1, step: 3 });
-  assert.deepEqual(fromKept(kept, mapOf([], [], 10)), { ...INITIAL, step: 3 });
+  assert.deepEqual(fromSaved(kept, other), { ...INITIAL, selected: 0, allocation: 0, marked: 1, step: 3 });
+  assert.deepEqual(fromSaved(kept, mapOf([], [], 10)), { ...INITIAL, step: 3 });
 });
 
-/** A page without pictures. */
-function page(map: MemoryMap): { scene: () => Scene; actions: ReturnType<typeof actionsOn>; posted: FromMap[] } {
-  const make = scenesOf(map);
+/** A page without plots. */
+function page(map: MemoryMap): { scene: () => Scene; actions: ReturnType<typeof actionsOn>; posted: MessageFromMap[] } {
+  const make = createScenes(map);
   let state: State = { ...INITIAL };
-  const posted: FromMap[] = [];
+  const posted: MessageFromMap[] = [];
   const scene = () => make(state);
   const change = (changed: Partial<State>) => (state = { ...state, ...changed });
   return { scene, actions: actionsOn(scene, change, (message) => posted.push(message)), posted };
 }
 
-test("the cursor of the text is followed without an answer", () => {
+test("following the cursor of the text sends no message", () => {
   const { map } = REAL.hostOffload;
   const { scene, actions, posted } = page(map);
   const value = map.values.allocation.findIndex((row) => map.allocations.color[row] === 1);
@@ -143,7 +151,7 @@ test("the cursor of the text is followed without an answer", () => {
   assert.deepEqual(posted, []);
 });
 
-test("a click tells the editor, and selects where the value is live", () => {
+test("a click sends a message, and selects a step at which the value is live", () => {
   const { scene, actions, posted } = page(MAP);
   actions.setStep(9);
   actions.goToValue(0);
@@ -155,7 +163,7 @@ test("a click tells the editor, and selects where the value is live", () => {
   ]);
 });
 
-test("steps, the list and the matches are gone through by key", () => {
+test("keys move through steps, live values and matches", () => {
   const { scene, actions } = page(MAP);
   assert.equal(scene().step, MAP.spaces[0]!.peakStep);
   actions.setStep(2);
@@ -172,19 +180,19 @@ test("steps, the list and the matches are gone through by key", () => {
   assert.equal(scene().state.selected, 0);
 });
 
-test("filters leave out what is small, and what has a hidden colour", () => {
+test("filters hide small values and hidden colors", () => {
   const { scene, actions } = page(MAP);
-  actions.change({ least: "3 B" });
+  actions.change({ minSize: "3 B" });
   assert.deepEqual([...scene().emphasis], [2, 2, 0]);
-  actions.change({ least: "much" });
-  assert.notEqual(scene().leastProblem, "");
-  actions.change({ least: "", search: "dot.1" });
+  actions.change({ minSize: "much" });
+  assert.notEqual(scene().minSizeProblem, "");
+  actions.change({ minSize: "", search: "dot.1" });
   assert.deepEqual([...scene().emphasis], [2, 1, 1]);
   actions.change({ search: "", hidden: ["temp"] });
   assert.deepEqual([...scene().emphasis], [0, 0, 0]);
 });
 
-test("maps with nothing in them make scenes", () => {
+test("an empty map has a scene", () => {
   const { scene, actions } = page({ ...mapOf([], [], 0), spaces: [] });
   actions.moveToPeak();
   actions.moveInList(1);

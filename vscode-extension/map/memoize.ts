@@ -1,0 +1,13 @@
+/** A cache for functions that are called in each frame with arguments that seldom change. */
+
+/** Wrap a function so that it returns its last result while the arguments are the same. */
+export function memoizeLast<Arguments extends unknown[], Result>(
+  make: (...given: Arguments) => Result,
+): (...given: Arguments) => Result {
+  let last: { given: Arguments; result: Result } | undefined;
+  return (...given) => {
+    if (!last || given.some((argument, place) => argument !== last!.given[place]))
+      last = { given, result: make(...given) };
+    return last.result;
+  };
+}
