@@ -1,6 +1,7 @@
-"""What the tests of the memory map in the extension hold it against: `python tests/map_data.py` writes it again.
+"""Golden data for the tests of the extension, computed by the server. `python tests/map_data.py` writes it.
 
-The map of two real dumps, what each byte of them belongs to at some steps, and numbers as reports word them.
+The memory maps of two real dumps, the owned bytes at some of their steps, and formatted numbers. They hold the
+implementations in TypeScript against those in Python.
 """
 
 import json
@@ -16,13 +17,13 @@ from xla_lens.render.numbers import exact, human, parse_size, percent
 FOLDER: Final = ROOT / "vscode-extension" / "test" / "map" / "data"
 
 _STEPS: Final = 8
-"""So many steps of each memory space, and the peak."""
+"""The number of steps to compute in each memory space, besides the peak."""
 
 _SIZES: Final = ("16GiB", "16G", "1.5 MiB", "4096", " 0 ", "2.5tb", "1e9", "-1", "", "GiB", "1.5", "7 EiB", "1.5.5 KiB")
 
 
 def map_data() -> dict[str, Any]:
-    """The contents of each file, by its name."""
+    """Return the contents of each file by its name."""
     return {"mlp_train": _of_dump(SPLIT), "host_offload": _of_dump(TPU), "numbers": _numbers()}
 
 
@@ -35,14 +36,14 @@ def _of_dump(path: Path) -> dict[str, Any]:
         steps = {last * number // _STEPS for number in range(_STEPS + 1)} | {space.peak_step}
         for step in sorted(step for step in steps if step is not None):
             values, sizes = owned_bytes(dump, step, space.color)
-            told = {"values": values.tolist(), "ownedBytes": sizes.tolist()}
-            owned.append({"color": space.color, "step": step, **told})
+            found = {"values": values.tolist(), "ownedBytes": sizes.tolist()}
+            owned.append({"color": space.color, "step": step, **found})
     return {"map": drawn, "owned": owned}
 
 
 def _numbers() -> dict[str, Any]:
     around = sorted({0, 1, *(1024**power + more for power in range(1, 6) for more in (-1, 0, 1, 1024**power // 3))})
-    # Halves, which are rounded to even, or not.
+    # Ties, which are rounded to even.
     sizes = [
         *around,
         *(1024 * tenths // 20 for tenths in range(20, 60)),
@@ -57,7 +58,7 @@ def _numbers() -> dict[str, Any]:
 
 
 def written(data: Any) -> str:
-    """As it is in the file."""
+    """Return data in the form of the file."""
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 

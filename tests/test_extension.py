@@ -1,7 +1,9 @@
-"""The extension for VS Code says of the server, in `package.json`, what the server says of itself."""
+"""The extension for VS Code agrees with the server: settings, commands, languages, and the generated protocol."""
 
 import json
 import re
+import subprocess
+import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -13,24 +15,25 @@ from samples import DUMPS, ROOT
 from xla_lens.lsp.methods import TOKEN_MODIFIERS, TOKEN_TYPES, Command
 from xla_lens.lsp.settings import SECTION, Settings, read_settings
 from xla_lens.model.tables.dump_files import kind_of_content
-from xla_lens.syntax.file_names import FileKind, split_name
+from xla_lens.render.contract import COMMANDS
+from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
 
 EXTENSION = ROOT / "vscode-extension"
 MANIFEST: dict[str, Any] = json.loads((EXTENSION / "package.json").read_text())
 CONTRIBUTED: dict[str, Any] = MANIFEST["contributes"]
 SETTINGS: dict[str, dict[str, Any]] = CONTRIBUTED["configuration"]["properties"]
-OF_THE_CLIENT = {"xla-lens.server.python", "xla-lens.trace.server"}
+CLIENT_SETTINGS = {"xla-lens.server.python", "xla-lens.trace.server"}
 
 
 def test_versions_agree() -> None:
     assert MANIFEST["version"] == xla_lens.__version__
 
 
-def test_settings_are_those_of_the_server_with_its_defaults() -> None:
-    # A value of a kind that no setting has is complained about under the name of the setting: so they tell themselves.
-    names = {name.removeprefix(f"{SECTION}.") for name in SETTINGS.keys() - OF_THE_CLIENT}
+def test_settings_have_the_names_and_defaults_of_the_server() -> None:
+    # No setting accepts a bare object, so that the complaints list all names.
+    names = {name.removeprefix(f"{SECTION}.") for name in SETTINGS.keys() - CLIENT_SETTINGS}
     _, complaints = read_settings({name: object() for name in names})
-    assert {complaint.split()[0] for complaint in complaints} == SETTINGS.keys() - OF_THE_CLIENT
+    assert {complaint.split()[0] for complaint in complaints} == SETTINGS.keys() - CLIENT_SETTINGS
     documented = set(re.findall(r"`(?:xla-lens\.)?(\w+\.\w+)`", (ROOT / "docs" / "editors.md").read_text()))
     assert names <= documented
     defaults, wrong = read_settings({name: SETTINGS[f"{SECTION}.{name}"]["default"] for name in names})
@@ -38,7 +41,7 @@ def test_settings_are_those_of_the_server_with_its_defaults() -> None:
 
 
 @pytest.mark.parametrize("name", ["package.json", "README.md"])
-def test_each_setting_is_described(name: str) -> None:
+def test_all_settings_are_documented(name: str) -> None:
     text = (EXTENSION / name).read_text()
     assert [setting for setting in SETTINGS if setting not in text] == []
     assert [name for name, one in SETTINGS.items() if not (one.keys() & {"description", "markdownDescription"})] == []
@@ -47,7 +50,7 @@ def test_each_setting_is_described(name: str) -> None:
 def test_commands_are_declared_once_and_registered() -> None:
     declared = [command["command"] for command in CONTRIBUTED["commands"]]
     assert len(declared) == len(set(declared))
-    # Those of the server are registered by the client of the protocol under their own names.
+    # The language client registers the commands of the server under their own names.
     assert not set(declared) & set(Command)
     used = {
         *(entry["command"] for entries in CONTRIBUTED["menus"].values() for entry in entries),
@@ -60,7 +63,7 @@ def test_commands_are_declared_once_and_registered() -> None:
     assert set(declared) <= {f"{SECTION}.{name}" for name in registered}
 
 
-def test_colours_are_those_that_the_server_tells() -> None:
+def test_semantic_token_scopes_use_tokens_of_the_server() -> None:
     assert {one["id"] for one in CONTRIBUTED["semanticTokenModifiers"]} == set(TOKEN_MODIFIERS) - {"definition"}
     for scopes in CONTRIBUTED["semanticTokenScopes"]:
         for selector in scopes["scopes"]:
@@ -77,14 +80,14 @@ def _languages(name: str) -> list[str]:
     ]
 
 
-def test_languages_are_told_by_the_names_of_files() -> None:
-    told = 0
+def test_file_names_of_dumps_have_their_language() -> None:
+    checked = 0
     for path in DUMPS.rglob("*.txt"):
         if split_name(path.name)[1] or "optimizations" in path.name:
             is_module = kind_of_content(path.read_bytes()[:4096]) is FileKind.HLO
             assert _languages(path.name) == ["hlo" if is_module else "xla-dump"], path
-            told += 1
-    assert told > 50
+            checked += 1
+    assert checked > 50
     assert _languages("notes.txt") == []
 
 
@@ -98,12 +101,31 @@ def test_languages_are_told_by_the_names_of_files() -> None:
         "module_0001.jit_f.0003.fusion.after_cse.before_dce.txt",
     ],
 )
-def test_other_stages_of_a_module_are_hlo(name: str) -> None:
+def test_modules_of_other_compiler_stages_are_hlo(name: str) -> None:
     assert _languages(name) == ["hlo"]
 
 
-def test_files_that_the_manifest_names_are_there() -> None:
+def test_files_named_in_the_manifest_exist() -> None:
     named = set(re.findall(r'"\./([^"]+)"|"(media/[^"]+)"', (EXTENSION / "package.json").read_text()))
     paths = {Path(one or other) for one, other in named} - {Path("dist/extension.js")}
     paths |= {Path(name) for name in re.findall(r"\]\((media/[^)]+)\)", (EXTENSION / "README.md").read_text())}
     assert sorted(str(path) for path in paths if not (EXTENSION / path).is_file()) == []
+
+
+def test_patterns_of_package_json_match_the_file_names_of_the_server() -> None:
+    suffixes = [suffix for kind, suffix in SUFFIXES.items() if kind is not FileKind.HLO]
+    (dumps,) = (one for one in CONTRIBUTED["languages"] if one["id"] == "xla-dump")
+    assert sorted(dumps["filenamePatterns"]) == sorted(f"*{suffix}" for suffix in suffixes)
+    clauses = {entry["when"] for name in ("editor/title", "editor/context") for entry in CONTRIBUTED["menus"][name]}
+    (pattern,) = {match for clause in clauses for match in re.findall(r"resourceFilename =~ /(.+)/$", clause)}
+    assert [suffix for suffix in suffixes if not re.search(pattern, f"module{suffix}")] == []
+
+
+def test_the_generated_protocol_is_current() -> None:
+    command = [sys.executable, EXTENSION / "generate_protocol.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_protocol_has_commands_of_the_server() -> None:
+    assert set(COMMANDS) <= set(Command)

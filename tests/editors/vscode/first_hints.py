@@ -1,7 +1,9 @@
-"""How long VS Code takes to show the first inlay hints of the biggest dump, from the moment its file is opened.
+"""Measures how long VS Code takes to show the first inlay hints of the largest dump after its file is opened.
 
-`PYTHONPATH=tests python -m editors.vscode.first_hints [FILE]`, after `make test-editors` has installed what it needs.
-In a window that is there already: at first without a server, and then with the server and the set in memory.
+    PYTHONPATH=tests python -m editors.vscode.first_hints [FILE]
+
+Needs what `make test-editors` installs. Measures in an open window: first without a server, then with the server and
+the set in memory.
 """
 
 import contextlib
@@ -21,7 +23,7 @@ _MOST_SECONDS = 300
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     with tempfile.TemporaryDirectory() as name, biggest_dump(Path(name)) as file, browsing() as browser:
         path = f"{bare_python(Path(name) / 'python')}:/usr/bin:/bin"
         empty = Path(name) / "empty"
@@ -41,17 +43,17 @@ def main() -> None:
 
 @contextlib.contextmanager
 def biggest_dump(folder: Path) -> Iterator[Path]:
-    """The file that is to be measured: the argument of the command line, else the live ranges of the biggest set."""
+    """Return the file to measure: the argument of the command line, or else the live ranges of the largest set."""
     if len(sys.argv) > 1:
         yield Path(sys.argv[1]).resolve()
     elif SHARED_DUMPS.is_dir():
         yield next(big_dumps(folder / "big").glob("*/llama3_70b*/module_0000*-live-range.txt"))
     else:
-        sys.exit("which file? there is no collection of dumps")
+        sys.exit("pass a FILE: the collection of dumps is not available")
 
 
 def _seconds(window: Window, file: Path) -> float:
-    """How long it takes from the Enter key to the first hint on the screen."""
+    """Return the seconds from pressing Enter to the first hint on the screen."""
     window.page.keyboard.press("Control+p")
     box = window.page.locator(".quick-input-widget input.input")
     box.fill(str(file))

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs VS Code as a server into FOLDER/server, with the Node in FOLDER/node; and from Debian a browser to look at it,
-# and what it is built with, if it may. Takes about two minutes and 600 MB.   usage: install.sh FOLDER
+# Installs VS Code as a server into FOLDER/server, with the Node in FOLDER/node. Installs Chromium and build dependencies from
+# Debian if they are missing and the user is root. Takes about two minutes and 600 MB.
+# Usage: install.sh FOLDER
 set -eu
 
 VERSION=4.139.1
@@ -14,7 +15,7 @@ are_there() {
 
 if ! are_there; then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
-    echo "VS Code in a browser needs Chromium and some libraries. On Debian, as root: apt-get install $browser $build" >&2
+    echo "VS Code in a browser needs Chromium and some libraries. Run as root on Debian: apt-get install $browser $build" >&2
     exit 1
   fi
   export DEBIAN_FRONTEND=noninteractive
@@ -22,7 +23,7 @@ if ! are_there; then
   # shellcheck disable=SC2086
   apt-get install --quiet --quiet --yes --no-install-recommends $browser $build > /dev/null
   if ! are_there; then
-    echo "Chromium and the libraries are not there even after: apt-get install $browser $build" >&2
+    echo "Chromium or libraries are still missing after: apt-get install $browser $build" >&2
     exit 1
   fi
 fi
@@ -33,8 +34,8 @@ export PATH npm_config_nodedir="$folder/node" npm_config_build_from_source=true
 log=$folder/install.log
 rm -rf "$folder/server"
 mkdir "$folder/server"
-# Not as a package of the project around it.
+# Keeps npm from installing into the surrounding project.
 echo '{ "private": true }' > "$folder/server/package.json"
 npm install --prefix "$folder/server" --no-audit --no-fund "code-server@$VERSION" > "$log" 2>&1 \
   && node "$folder/server/node_modules/code-server/out/node/entry.js" --version >> "$log" 2>&1 \
-  || { tail -n 20 "$log" >&2; echo "VS Code could not be installed; all of it is in $log" >&2; exit 1; }
+  || { tail -n 20 "$log" >&2; echo "Installing VS Code failed; see $log" >&2; exit 1; }

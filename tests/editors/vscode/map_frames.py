@@ -1,6 +1,8 @@
-"""How long the memory map of the biggest dump takes to be there, and to draw a frame while one zooms and pans.
+"""Measures how long the memory map of the largest dump takes to appear, and to draw a frame while zooming and panning.
 
-`PYTHONPATH=tests python -m editors.vscode.map_frames [FILE]`, after `make test-editors` has installed what it needs.
+    PYTHONPATH=tests python -m editors.vscode.map_frames [FILE]
+
+Needs what `make test-editors` installs.
 """
 
 import statistics
@@ -18,7 +20,7 @@ _DRAGS = 60
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
     with (
         tempfile.TemporaryDirectory() as name,
         biggest_dump(Path(name)) as dump,
@@ -30,14 +32,14 @@ def main() -> None:
             with Map.of_file(browser, page, viewport={"width": width, "height": height}) as map:
                 first = time.perf_counter() - start
                 x, y = (side / 3 for side in (width, 1.6 * height))
-                before = len(map.tells("map.frameMilliseconds"))
+                before = len(map.eval("map.frameMilliseconds"))
                 _zoom(map, x, y, -120)
                 _pan(map, x, y)
                 _zoom(map, x, y, 120)
-                frames = sorted(map.tells("map.frameMilliseconds")[before:])
+                frames = sorted(map.eval("map.frameMilliseconds")[before:])
                 print(
-                    f"{dump.name}, {width} x {height}: {map.tells('map.drawnCount'):,} rectangles, "
-                    f"the first picture after {first:.1f} s; {len(frames)} frames, median "
+                    f"{dump.name}, {width} x {height}: {map.eval('map.drawnCount'):,} rectangles, "
+                    f"first drawn after {first:.1f} s; {len(frames)} frames, median "
                     f"{statistics.median(frames):.1f} ms, 95 % {frames[int(0.95 * len(frames))]:.1f} ms",
                     flush=True,
                 )

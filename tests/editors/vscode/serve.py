@@ -1,7 +1,7 @@
-"""Shows the extension to a person: `make vscode`, or `python -m editors.vscode.serve [FOLDER]` from `tests`.
+"""Opens VS Code with the extension and a folder of dumps: `make vscode [SAMPLE=FOLDER]`.
 
-Opens a folder of dumps in the `code` that is on the PATH, with the extension installed. Where there is none, serves
-VS Code on loopback, with a new profile, and prints the address for a browser.
+Installs the extension into the `code` on the PATH. Without one, serves VS Code on loopback with a new profile, and
+prints the URL for a browser.
 """
 
 import json
@@ -18,10 +18,10 @@ from editors.vscode.server import VSIX, VSCode, some_dumps
 
 
 def main() -> None:
-    """Serves until Ctrl+C."""
+    """Run until Ctrl+C."""
     given = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
     if given and not given.is_dir():
-        sys.exit(f"there is no folder {given}")
+        sys.exit(f"{given}: no such folder")
     code = shutil.which("code")
     if code:
         folder = given or some_dumps(Path(tempfile.mkdtemp(prefix="xla-lens-")))
@@ -32,13 +32,13 @@ def main() -> None:
         folder = given or some_dumps(Path(name) / "dumps")
         server = VSCode(Path(name) / "vscode", {"PATH": os.environ["PATH"]})
         server.install(VSIX)
-        # However it ends, nothing of the server is left.
+        # Signals unwind the context managers, so that no process of the server is left.
         for ending in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(ending, signal.default_int_handler)
         with server.running("--disable-workspace-trust"):
             files = [["openFile", f"vscode-remote://{server.address}{quote(str(path))}"] for path in _first(folder)]
             query = f"folder={quote(str(folder))}&payload={quote(json.dumps(files))}"
-            print(f"VS Code is at http://{server.address}/?{query} until Ctrl+C", flush=True)
+            print(f"VS Code is at http://{server.address}/?{query} (Ctrl+C to stop)", flush=True)
             try:
                 signal.pause()
             except KeyboardInterrupt:
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _first(folder: Path) -> list[Path]:
-    """The file of a folder to open first, if there is one."""
+    """Return the file of a folder to open first, if there is one."""
     return sorted(folder.rglob("*-live-range.txt"))[:1]
 
 

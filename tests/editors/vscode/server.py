@@ -1,6 +1,7 @@
-"""VS Code as a server, with nothing in it but what a test puts there.
+"""VS Code as a server (code-server), isolated from the machine.
 
-Profile, extensions and home folder are new; the environment tells of a proxy that is not there.
+Profile, extensions and home folder are new. The environment names a proxy that does not exist, so that nothing
+reaches the network.
 """
 
 import contextlib
@@ -19,13 +20,13 @@ from editors.driving import wait_for
 from samples import DUMPS, ROOT, SEED, SPLIT
 
 VSIX = Path(os.environ.get("XLA_LENS_VSIX", ROOT / "vscode-extension" / "dist" / "xla-lens-linux-x64.vsix"))
-"""The extension as people get it."""
+"""The packaged extension."""
 
 SECONDS = 60
-"""How long anything in a window may take at most: each has some processes, for two slow cores."""
+"""Timeout of any single step in a window. A window runs several processes, which takes a while on two slow cores."""
 
 _INSTALLED = Path(os.environ.get("XLA_LENS_VSCODE", ROOT / ".vscode-test"))
-"""Where VS Code is, as install.sh leaves it."""
+"""The folder into which install.sh has installed VS Code."""
 
 _SETTINGS = {
     "chat.disableAIFeatures": True,
@@ -38,26 +39,26 @@ _SETTINGS = {
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
 }
-"""A quiet VS Code, which takes dark or light from the browser."""
+"""Settings without distractions, and with the light or dark theme of the browser."""
 
 _NOTHING_LISTENS = "http://127.0.0.1:9"
 
 
 def node() -> Path:
-    """The Node that VS Code runs on."""
+    """Return the Node that VS Code runs on."""
     program = _INSTALLED / "node" / "bin" / "node"
-    assert program.exists(), f"there is no {program}: make test-editors installs it"
+    assert program.exists(), f"{program} is missing: `make test-editors` installs it"
     return program
 
 
 def bare_python(folder: Path) -> Path:
-    """Makes a Python that has no packages at all; gives the folder of the program."""
+    """Create a Python without any packages, and return the folder of its program."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True, timeout=SECONDS)
     return folder / "bin"
 
 
 def some_dumps(folder: Path) -> Path:
-    """Fills a folder: a dump in three files and its HLO module, one in one file, one under an odd name, and no dump."""
+    """Fill a folder with a split dump, a dump in one file, one with an unknown name, and a file that is no dump."""
     sources = {
         "split": SPLIT.parent.glob("module_0000*"),
         "single": DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/*"),
@@ -68,29 +69,29 @@ def some_dumps(folder: Path) -> Path:
         for path in paths:
             shutil.copy(path, folder / name)
     (folder / "other").mkdir()
-    (folder / "other" / "notes.txt").write_text("allocation 1: what a dump may say, but this is none\n")
+    (folder / "other" / "notes.txt").write_text("allocation 1: like a line of a dump, but this is none\n")
     return folder
 
 
 def file_of(workspace: Path, folder: str, end: str) -> Path:
-    """The file of a folder of a workspace whose name ends so."""
+    """Return the only file of a folder whose name has an ending."""
     (path,) = (workspace / folder).glob(f"*{end}.txt")
     return path
 
 
 class VSCode:
-    """A server of VS Code with a profile of its own."""
+    """A server of VS Code with its own profile."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], **settings: Any) -> None:
         self.folder = folder
         self.log = folder / "server.log"
         self.address = ""
-        """Host and port, while it runs."""
+        """Host and port while the server runs."""
         for name in ("home", "tmp", "data/User"):
             (folder / name).mkdir(parents=True)
         (folder / "data" / "User" / "settings.json").write_text(json.dumps(_SETTINGS | settings))
         main = _INSTALLED / "server/node_modules/code-server/lib/vscode/out/server-main.js"
-        assert main.exists(), f"there is no {main}: make test-editors installs it"
+        assert main.exists(), f"{main} is missing: `make test-editors` installs it"
         self._command = [str(node()), str(main), "--accept-server-license-terms", "--disable-telemetry"]
         self._command += [f"--server-data-dir={folder}/server", f"--user-data-dir={folder}/data"]
         self._command += [f"--extensions-dir={folder}/extensions"]
@@ -105,8 +106,8 @@ class VSCode:
         }
 
     def install(self, vsix: Path) -> Path:
-        """Installs an extension from a file; gives its folder."""
-        assert vsix.exists(), f"there is no {vsix}: make test-editors builds it"
+        """Install an extension from a file, and return its folder."""
+        assert vsix.exists(), f"{vsix} is missing: `make test-editors` builds it"
         folder = self.folder / "extensions"
         before = set(folder.glob("*/"))
         command = [*self._command, "--install-extension", str(vsix)]
@@ -119,7 +120,7 @@ class VSCode:
 
     @contextlib.contextmanager
     def running(self, *options: str, prefix: tuple[str, ...] = ()) -> "Iterator[VSCode]":
-        """Runs it with some more options, below some command. Nothing of it is left at the end."""
+        """Run the server with further options, and with a command as prefix. No process of it remains at the end."""
         command = [*prefix, *self._command, "--without-connection-token", "--force-disable-user-env", *options]
         command += ["--reconnection-grace-time", "2"]
         if not any(option.startswith("--socket-path") for option in options):
@@ -146,24 +147,24 @@ class VSCode:
         for number in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
-        raise AssertionError(f"these run on after VS Code has ended: {left}")
+        raise AssertionError(f"processes remain after VS Code has ended: {left}")
 
     def processes(self) -> dict[int, str]:
-        """The command lines of all processes that have been started with this home folder."""
+        """Return the command lines of all processes with this home folder."""
         mark = f"\0HOME={self._environment['HOME']}\0".encode()
         found = {}
         for process in Path("/proc").glob("[0-9]*"):
-            # It may be gone, or be nobody's.
+            # The process may have ended, or belong to another user.
             with contextlib.suppress(OSError):
                 if mark in b"\0" + (process / "environ").read_bytes():
                     found[int(process.name)] = (process / "cmdline").read_text().replace("\0", " ").strip()
         return found
 
     def language_servers(self) -> list[str]:
-        """The command lines of the language servers that run."""
+        """Return the command lines of the running language servers."""
         return [command for command in self.processes().values() if command.endswith("start.py server")]
 
     def extension_log(self) -> str:
-        """What the extension and its servers have logged, in all windows."""
+        """Return the logs of the extension and its servers in all windows."""
         logs = sorted(self.folder.glob("data/logs/*/exthost*/*xla-lens*/*.log"))
         return "\n".join(path.read_text(errors="replace") for path in logs)

@@ -1,4 +1,4 @@
-"""The extension on machines, and in workspaces, that are not as one would like them."""
+"""The extension under adverse conditions: no network, no Python, untrusted workspaces, large files, many dumps."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ _OVER_50_MIB = 51 << 20
 
 @contextlib.contextmanager
 def _forwarded(path: Path) -> Iterator[str]:
-    """An address on loopback from which all is handed on to a socket in the file system."""
+    """Forward a port on loopback to a Unix socket, and return its address."""
 
     def hand_on(source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -51,30 +51,32 @@ def _forwarded(path: Path) -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def test_no_network_and_no_packages(browser: Browser, path: str, workspace: Path, tmp_path: Path) -> None:
-    """A fresh profile, in a network of its own without any address, with a Python that has nothing installed."""
-    cut_off = ("unshare", "--net", "--map-root-user")
-    if subprocess.run([*cut_off, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to make a network of its own (unshare --net)")
+def test_extension_works_without_network_and_packages(
+    browser: Browser, path: str, workspace: Path, tmp_path: Path
+) -> None:
+    """VS Code runs in a network namespace without addresses, with a Python that has no packages."""
+    isolated = ("unshare", "--net", "--map-root-user")
+    if subprocess.run([*isolated, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to create a network namespace: run as root or allow unprivileged `unshare --net`")
     program = path.partition(":")[0] + "/python3"
     asked = subprocess.run([program, "-c", "import numpy"], capture_output=True, text=True, check=False)
     assert "No module named 'numpy'" in asked.stderr
     server = VSCode(tmp_path / "vscode", {"PATH": path})
     server.install(VSIX)
-    # Sockets have short names.
+    # Paths of Unix sockets are limited to about 100 bytes.
     link = Path("/tmp") / f"xla-lens-{tmp_path.parent.name}-{tmp_path.name}"
     link.unlink(missing_ok=True)
     link.symlink_to(tmp_path)
     file = file_of(workspace, "split", "-live-range")
     try:
         with (
-            server.running("--disable-workspace-trust", f"--socket-path={link}/socket", prefix=cut_off),
+            server.running("--disable-workspace-trust", f"--socket-path={link}/socket", prefix=isolated),
             _forwarded(link / "socket") as server.address,
             Window.opened(browser, server, workspace, file, traces=tmp_path) as window,
         ):
             window.wait_for_line("    0:params_0__0_.12.43 MiB live")
             window.command("XLA Lens: Show Memory Map")
-            assert Map(window.page).tells("map.liveBytes") == 4419632
+            assert Map(window.page).eval("map.liveBytes") == 4419632
             (running,) = server.language_servers()
             assert running.startswith(f"{program} -I -S "), running
     finally:
@@ -82,14 +84,16 @@ def test_no_network_and_no_packages(browser: Browser, path: str, workspace: Path
 
 
 @pytest.mark.parametrize(
-    ("python", "told"),
+    ("python", "reason"),
     [
-        (None, "there is none on the PATH"),
-        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n'\n", "there is only CPython 3.9"),
+        (None, "found none on the PATH"),
+        ("#!/bin/sh\nprintf 'cpython\\n3.9\\n0\\n\\n'\n", "found only CPython 3.9"),
     ],
     ids=["none", "too old"],
 )
-def test_no_python(browser: Browser, workspace: Path, tmp_path: Path, python: str | None, told: str) -> None:
+def test_missing_python_is_reported_once(
+    browser: Browser, workspace: Path, tmp_path: Path, python: str | None, reason: str
+) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     if python:
@@ -104,19 +108,20 @@ def test_no_python(browser: Browser, workspace: Path, tmp_path: Path, python: st
         ) as window,
     ):
         expected = (
-            f"XLA Lens needs CPython 3.11 to 3.14 on this machine, and {told}. "
-            "Install one, or tell where it is in the setting xla-lens.server.python."
+            f"XLA Lens needs CPython 3.11 to 3.14 on this machine, but {reason}. "
+            "Install one, or set xla-lens.server.python to its path."
         )
         wait_for(window.notices, lambda notices: notices == [expected], SECONDS)
-        # Once is enough.
+        # Further needs of the server do not repeat the message.
         window.open(file_of(workspace, "single", "-buffer-assignment"))
         window.command("XLA Lens: Focus on XLA Memory View")
         window.page.wait_for_timeout(2000)
         assert window.notices() == [expected]
 
 
-def test_a_workspace_that_is_not_trusted(browser: Browser, path: str, workspace: Path, tmp_path: Path) -> None:
-    """A Python that the workspace names is not run; the server that comes with the extension is."""
+def test_python_of_an_untrusted_workspace_does_not_run(
+    browser: Browser, path: str, workspace: Path, tmp_path: Path
+) -> None:
     trap, sprung = tmp_path / "trap", tmp_path / "sprung"
     trap.write_text(f'#!/bin/sh\ntouch {sprung}\nexec python3 "$@"\n')
     trap.chmod(0o755)
@@ -136,31 +141,30 @@ def test_a_workspace_that_is_not_trusted(browser: Browser, path: str, workspace:
         assert not sprung.exists()
 
 
-def test_a_file_over_50_mib(open_window: OpenWindow, workspace: Path) -> None:
-    """VS Code gives extensions no text of it. The set is there all the same."""
+def test_set_of_a_file_over_50_mib_is_available(open_window: OpenWindow, workspace: Path) -> None:
+    """VS Code gives extensions no text of such a file. The server reads it from disk."""
     values = file_of(workspace, "split", "-values")
     text, mark = values.read_text(), ", metadata={"
-    # As it is with kernels, whose text is in their instruction.
+    # Instructions of kernels contain long texts.
     kernel = f', backend_config="{"x" * (_OVER_50_MIB // text.count(mark))}"'
     values.write_text(text.replace(mark, kernel + mark))
     assert values.stat().st_size > 50 << 20
     with open_window(workspace, values) as window:
-        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
-        # VS Code has a notice of its own, too.
-        told = "VS Code gives extensions no text of files over 50.00 MiB, and this one has "
-        notices = wait_for(window.notices, lambda notices: any(told in notice for notice in notices), SECONDS)
-        assert any("its true peak is 4.21 MiB" in notice for notice in notices), notices
+        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
+        # VS Code shows a notification of its own as well.
+        text = "VS Code gives extensions no text of files over 50.00 MiB"
+        notices = wait_for(window.notices, lambda notices: any(text in notice for notice in notices), SECONDS)
+        assert any("The true peak is 4.21 MiB." in notice for notice in notices), notices
         window.page.locator(".notification-list-item-buttons-container >> text=Open the live-range file").click()
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         window.open(values)
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         window.command("XLA Lens: Show Memory Map")
-        assert Map(window.page).tells("map.liveBytes") == 4419632
+        assert Map(window.page).eval("map.liveBytes") == 4419632
 
 
-def test_300_sets(open_window: OpenWindow, tmp_path: Path) -> None:
-    """All of them are in the tree, the worst first."""
+def test_tree_lists_300_sets_greatest_peak_first(open_window: OpenWindow, tmp_path: Path) -> None:
     folder = some_dumps(tmp_path / "workspace")
     dumps = sorted(DUMPS.glob("cpu-jaxlib0.4.20/donation/*-buffer-assignment.txt"))
     for number in range(297):

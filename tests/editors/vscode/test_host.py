@@ -1,4 +1,4 @@
-"""What runs inside the extension host of VS Code: the tests in vscode-extension/test/host, all in one window."""
+"""Runs the tests in vscode-extension/test/host inside the extension host of VS Code, all in one window."""
 
 import json
 import re
@@ -16,23 +16,23 @@ _TESTS = ROOT / "vscode-extension" / "test"
 
 
 def _names() -> list[str]:
-    """The names of all tests."""
+    """Return the names of all tests."""
     texts = [path.read_text() for path in sorted(_TESTS.glob("host/*.test.ts"))]
     return [name for text in texts for name in re.findall(r'^test\("([^"]+)"', text, re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")
 def failures(browser: Browser, path: str, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str | None]:
-    """How each test failed, or `None`."""
+    """Run all tests, and return how each failed, `None` for success."""
     folder = tmp_path_factory.mktemp("host")
     tests, results = folder / "tests.js", folder / "results.json"
     subprocess.run([node(), _TESTS / "build.mjs", tests], check=True, timeout=SECONDS)
     server = VSCode(folder / "vscode", {"PATH": path, "XLA_LENS_HOST_RESULTS": str(results)})
     paths = {"extensionDevelopmentPath": server.install(VSIX), "extensionTestsPath": tests}
-    said: list[str] = []
+    output: list[str] = []
     codes: list[int] = []
     functions = {
-        "codeAutomationLog": lambda kind, texts: said.append(f"{kind}: {texts}"),
+        "codeAutomationLog": lambda kind, texts: output.append(f"{kind}: {texts}"),
         "codeAutomationExit": lambda code, *_: codes.append(code),
     }
     dumps = some_dumps(folder / "workspace")
@@ -40,9 +40,9 @@ def failures(browser: Browser, path: str, tmp_path_factory: pytest.TempPathFacto
         server.running("--disable-workspace-trust", "--enable-smoke-test-driver"),
         Window.opened(browser, server, dumps, traces=folder, paths=paths, functions=functions) as window,
     ):
-        # What the window calls is heard while it is asked.
+        # Playwright calls the exposed functions only while it waits for the page.
         wait_for(lambda: window.page.evaluate("true") and codes, seconds=10 * SECONDS)
-        assert results.exists(), "\n".join(said)
+        assert results.exists(), "\n".join(output)
     return json.loads(results.read_text())
 
 
@@ -52,5 +52,5 @@ def test_in_the_extension_host(failures: Mapping[str, str | None], name: str) ->
     assert failure is None, failure
 
 
-def test_none_is_left_out(failures: Mapping[str, str | None]) -> None:
+def test_all_tests_ran(failures: Mapping[str, str | None]) -> None:
     assert sorted(failures) == sorted(_names())

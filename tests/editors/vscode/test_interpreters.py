@@ -1,4 +1,4 @@
-"""Which Python the server runs with."""
+"""The choice of the Python that runs the server."""
 
 import json
 import sys
@@ -19,11 +19,11 @@ exports.activate = () => ({
   },
 });
 """
-"""As much of the API of the Python extension as is used, as it is documented."""
+"""The part of the documented API of the Python extension that is used."""
 
 
 def _python_extension(folder: Path, python: Path) -> Path:
-    """What goes by the name of the Python extension, in which an interpreter is chosen."""
+    """Create a fake Python extension in which an interpreter is selected."""
     manifest = {
         "name": "python",
         "publisher": "ms-python",
@@ -40,8 +40,9 @@ def _python_extension(folder: Path, python: Path) -> Path:
 
 
 @pytest.mark.parametrize("chosen_by", ["the Python extension", "the setting", "the PATH"])
-def test_the_interpreter(browser: Browser, path: str, workspace: Path, tmp_path: Path, chosen_by: str) -> None:
-    """That of the setting comes first, then that of the Python extension, then the first on the PATH that fits."""
+def test_setting_precedes_python_extension_and_path(
+    browser: Browser, path: str, workspace: Path, tmp_path: Path, chosen_by: str
+) -> None:
     for name in ("extension", "setting"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -57,11 +58,11 @@ def test_the_interpreter(browser: Browser, path: str, workspace: Path, tmp_path:
         Window.opened(browser, server, workspace, file, traces=tmp_path) as window,
     ):
         window.wait_for_text("MiB live")
-        asked = wait_for(server.extension_log, lambda log: "CPython 3." in log, SECONDS)
+        log = wait_for(server.extension_log, lambda log: "CPython 3." in log, SECONDS)
         wanted = {
             "the Python extension": tmp_path / "extension",
             "the setting": tmp_path / "setting",
             "the PATH": Path(path.partition(":")[0]),
         }
-        found = [line for line in asked.splitlines() if ": CPython 3." in line]
+        found = [line for line in log.splitlines() if ": CPython 3." in line]
         assert f"{wanted[chosen_by] / 'python3' if chosen_by != 'the PATH' else 'python3'}: CPython" in found[0], found

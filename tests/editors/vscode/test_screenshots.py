@@ -1,4 +1,4 @@
-"""The pictures that README.md and the walkthrough show can be made. With `make screenshots` they are kept."""
+"""Takes the screenshots of the extension's README and walkthrough. `make screenshots` keeps them."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ _KEPT = os.environ.get("XLA_LENS_SCREENSHOTS")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_they_can_be_made(open_window: OpenWindow, workspace: Path, tmp_path: Path, scheme: str) -> None:
+def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_path: Path, scheme: str) -> None:
     folder = Path(_KEPT) if _KEPT else tmp_path / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
     file = file_of(workspace, "split", "-live-range")

@@ -1,4 +1,4 @@
-"""What a person does on the first day: from the walkthrough to a map that is shared."""
+"""A tour from the walkthrough to a shared map."""
 
 import shutil
 from functools import partial
@@ -14,16 +14,16 @@ _TRUE_PEAK_BYTES = 4419632
 
 
 def _space(map: Map) -> str:
-    """What the map tells of the memory space that it shows."""
-    return map.tells("""document.querySelector('[data-control="space"]').selectedOptions[0].text""")
+    """Return the selected option in the list of memory spaces."""
+    return map.eval("""document.querySelector('[data-control="space"]').selectedOptions[0].text""")
 
 
-def test_the_walkthrough_and_the_sample(open_window: OpenWindow, tmp_path: Path) -> None:
+def test_walkthrough_opens_the_sample(open_window: OpenWindow, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with open_window(empty, viewport={"width": 1600, "height": 900}) as window:
         window.command("XLA Lens: Focus on XLA Memory View")
-        window.page.locator("text=How to Get Dumps").click()
+        window.page.locator("text=Learn How to Get Dumps").click()
         steps = window.page.locator(".getting-started-step")
         wait_for(steps.count, lambda count: count == 5, SECONDS)
         for number in range(4):
@@ -35,10 +35,10 @@ def test_the_walkthrough_and_the_sample(open_window: OpenWindow, tmp_path: Path)
         assert "`" not in steps.nth(0).inner_text()
         steps.nth(0).locator("text=Open Sample Dump").click()
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
-        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
 
 
-def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path) -> None:
+def test_map_survives_a_window_reload_and_follows_file_changes(open_window: OpenWindow, workspace: Path) -> None:
     file = file_of(workspace, "split", "-live-range")
     with open_window(workspace) as window:
         window.open(file)
@@ -46,32 +46,34 @@ def test_a_map_comes_back_and_keeps_up(open_window: OpenWindow, workspace: Path)
         window.command("XLA Lens: Show Memory Map")
         map = Map(window.page)
         map.click("copy.2")
-        # With its allocation, as the cursor is on it now.
-        wait_for(lambda: map.tells("map.state.marked"), lambda row: row >= 0, SECONDS)
-        map.choose("colours", "source")
-        kept = wait_for(lambda: map.tells("map.state"), lambda state: state["colouredBy"] == "source", SECONDS)
-        # It is kept a moment later.
+        # The cursor is on the value now, so that its allocation is marked as well.
+        wait_for(lambda: map.eval("map.state.marked"), lambda row: row >= 0, SECONDS)
+        map.choose("color-by", "source")
+        saved = wait_for(lambda: map.eval("map.state"), lambda state: state["colorBy"] == "source", SECONDS)
+        # The page saves its state after a delay.
         window.page.wait_for_timeout(500)
         window.reload()
         map = Map(window.page)
-        assert map.tells("map.state") == kept
+        assert map.eval("map.state") == saved
         assert _space(map) == "default: 4.21 MiB of 4.22 MiB"
-        # Another program writes the file: dot is not live any more where the peak was.
+        # Another program rewrites the file: dot is no longer live at the former peak.
         text = file.read_text().replace("    dot{}:35-37", "    dot{}:37-37")
 
         def written() -> str:
-            # VS Code does not watch the file at once when it has started anew.
+            # After a reload, it takes a while until VS Code watches the file.
             file.write_text(text)
             window.page.wait_for_timeout(2000)
             return _space(map)
 
-        wait_for(written, lambda told: told == "default: 4.06 MiB of 4.22 MiB", SECONDS)
-        wait_for(window.status, lambda told: " 4.06 MiB peak of 4.22 MiB" in told, SECONDS)
-        assert map.tells("map.state") == kept
+        wait_for(written, lambda text: text == "default: 4.06 MiB of 4.22 MiB", SECONDS)
+        wait_for(window.status, lambda texts: " 4.06 MiB peak of 4.22 MiB" in texts, SECONDS)
+        assert map.eval("map.state") == saved
         window.wait_for_line("    30:dot.14.06 MiB live ◀ peak")
 
 
-def test_a_map_is_saved_and_another_file_opened(browser: Browser, open_window: OpenWindow, workspace: Path) -> None:
+def test_map_is_saved_as_html_and_another_file_opened(
+    browser: Browser, open_window: OpenWindow, workspace: Path
+) -> None:
     file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
@@ -81,11 +83,11 @@ def test_a_map_is_saved_and_another_file_opened(browser: Browser, open_window: O
         window.page.keyboard.press("Enter")
         (saved,) = wait_for(lambda: [*file.parent.glob("*.html")], seconds=SECONDS)
         wait_for(
-            window.status, lambda told: any(f"The memory map is in {saved.name}" in text for text in told), SECONDS
+            window.status, lambda texts: any(f"Saved the memory map to {saved.name}" in text for text in texts), SECONDS
         )
         with Map.of_file(browser, saved) as map:
             map.wait_for("map.liveBytes", _TRUE_PEAK_BYTES)
-        # The other files of the dump, which is not the page.
+        # The HTML page is no file of the dump.
         window.ask("XLA Lens: Open Another File of This Dump...")
         labels = ".quick-input-list .monaco-list-row .label-name"
         kinds = ["buffer-assignment", "values", "memory-usage-report", "hlo"]
@@ -94,8 +96,8 @@ def test_a_map_is_saved_and_another_file_opened(browser: Browser, open_window: O
         wait_for(window.active_tab, lambda name: name.endswith("-values.txt"), SECONDS)
 
 
-def test_several_memory_spaces_and_no_schedule(open_window: OpenWindow, tmp_path: Path) -> None:
-    """With high contrast, too."""
+def test_several_memory_spaces_and_a_dump_without_schedule(open_window: OpenWindow, tmp_path: Path) -> None:
+    """In a high-contrast theme."""
     folder = tmp_path / "spaces"
     shutil.copytree(TPU.parent, folder / "tpu")
     (folder / "bare").mkdir()
@@ -114,7 +116,7 @@ def test_several_memory_spaces_and_no_schedule(open_window: OpenWindow, tmp_path
         window.row("XLA Memory", "jit_roundtrip").hover()
         window.page.locator('.monaco-list-row .action-label[aria-label^="Show Memory Map"]').first.click()
         map = Map(window.page)
-        assert map.tells("document.documentElement.dataset.contrast") == "more"
-        assert (_space(map), map.tells("map.drawnCount")) == ("default: 12.00 MiB of 12.05 MiB", 7)
+        assert map.eval("document.documentElement.dataset.contrast") == "more"
+        assert (_space(map), map.eval("map.drawnCount")) == ("default: 12.00 MiB of 12.05 MiB", 7)
         map.choose("space", "vmem: 4.00 MiB of 4.00 MiB")
-        wait_for(lambda: map.tells("[map.color, map.liveBytes]"), lambda told: told == [1, 4 << 20], SECONDS)
+        wait_for(lambda: map.eval("[map.color, map.liveBytes]"), lambda text: text == [1, 4 << 20], SECONDS)

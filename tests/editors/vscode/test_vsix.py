@@ -1,4 +1,4 @@
-"""What is in the extension as people get it."""
+"""The contents of the packaged extension."""
 
 import json
 import re
@@ -10,10 +10,10 @@ import pytest
 from editors.vscode.server import VSIX
 
 _COMPILED = ("numpy/_core/_multiarray_umath", "tree_sitter/_binding")
-"""Of packages that are compiled for each version of Python by itself."""
+"""Modules that are compiled separately for each version of Python."""
 
 _OLDEST_GLIBC = 28
-"""The C library that numpy's own wheels need at least is glibc 2.28."""
+"""The minor version of glibc 2 that the wheels of numpy need at least."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def _bundle(vsix: zipfile.ZipFile) -> list[str]:
     return pythons
 
 
-def test_each_python_has_what_is_compiled_for_it(vsix: zipfile.ZipFile) -> None:
+def test_compiled_modules_exist_for_each_python(vsix: zipfile.ZipFile) -> None:
     pythons = _bundle(vsix)
     assert pythons == ["3.11", "3.12", "3.13", "3.14"]
     names = vsix.namelist()
@@ -38,16 +38,16 @@ def test_each_python_has_what_is_compiled_for_it(vsix: zipfile.ZipFile) -> None:
     assert "extension/server/libraries/tree_sitter_xla_dump/_binding.abi3.so" in names
 
 
-def test_it_runs_where_numpy_runs(vsix: zipfile.ZipFile) -> None:
+def test_grammar_needs_no_newer_glibc_than_numpy(vsix: zipfile.ZipFile) -> None:
     own = vsix.read("extension/server/libraries/tree_sitter_xla_dump/_binding.abi3.so")
     needed = [int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", own)]
     assert max(needed) <= _OLDEST_GLIBC
 
 
-def test_nothing_is_in_it_that_nobody_needs(vsix: zipfile.ZipFile) -> None:
+def test_package_has_no_superfluous_files(vsix: zipfile.ZipFile) -> None:
     sizes = {info.filename: info.compress_size for info in vsix.infolist()}
-    needless = re.compile(r"/tests/|/node_modules/|^extension/(src|map|test)/|\.ts$|\.map$|\.pyc$")
-    assert [name for name in sizes if needless.search(name)] == []
+    superfluous = re.compile(r"/tests/|/node_modules/|^extension/(src|map|test)/|\.ts$|\.map$|\.pyc$")
+    assert [name for name in sizes if superfluous.search(name)] == []
     assert sum(sizes.values()) < 40 << 20
     for name in (
         "package.json",

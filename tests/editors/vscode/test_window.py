@@ -1,4 +1,4 @@
-"""What a person sees and does in a window of VS Code."""
+"""What users see and do in a window of VS Code."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ from editors.vscode.window import OpenWindow
 _PEAK = "    36:ynn_fusion.14.21 MiB live ◀ peak"
 
 
-def test_a_dump_is_told_about_where_it_stands(open_window: OpenWindow, workspace: Path) -> None:
+def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, workspace: Path) -> None:
     file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
-        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
         assert "XLA Dump" in window.status()
         wait_for(window.lenses, lambda lenses: lenses[:1] == ["default: peak 4.21 MiB, reserved 4.22 MiB"], SECONDS)
-        # To the peak, from the status bar.
+        # A click on the status bar goes to the peak.
         window.page.locator(".statusbar-item", has_text="MiB peak of").click()
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.wait_for_line(_PEAK)
         assert "show what is live at the peak: 4.21 MiB of default" in wait_for(
             window.lenses, lambda lenses: len(lenses) > 0, SECONDS
         )
-        told = window.hover()
-        assert "4.21 MiB" in told, told
-        assert "ynn_fusion.1" in told, told
+        text = window.hover()
+        assert "4.21 MiB" in text, text
+        assert "ynn_fusion.1" in text, text
 
 
-def test_problems(open_window: OpenWindow, workspace: Path) -> None:
+def test_problem_leads_to_the_true_peak(open_window: OpenWindow, workspace: Path) -> None:
     file = file_of(workspace, "split", "-live-range")
     with open_window(workspace, file) as window:
         window.wait_for_text("MiB live")
@@ -42,16 +42,16 @@ def test_problems(open_window: OpenWindow, workspace: Path) -> None:
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
 
 
-def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
+def test_tree_leads_from_modules_to_values(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
-        # The worst first.
+        # Greatest peak first.
         modules = window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         assert [row[-8:] for row in modules] == ["5.00 MiB", "4.21 MiB", "80.0 KiB"]
         window.expand("XLA Memory", "jit_train_step")
         window.has_rows("XLA Memory", "Memory space 0 default", "Allocations30 allocations", "Files5")
-        # To the peak, and below it what is live there, the biggest first.
+        # Expanding a memory space goes to its peak and lists what is live there, largest first.
         window.expand("XLA Memory", "Memory space 0 default")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.has_rows("XLA Memory", "params_0__0_.11.53 MiB · 36.3 %", "dot1.53 MiB · 36.3 %")
@@ -59,40 +59,40 @@ def test_the_tree(open_window: OpenWindow, workspace: Path) -> None:
         window.wait_for_line("<244 dot @0>")
 
 
-def test_the_cursor_is_followed_in_the_tree(open_window: OpenWindow, workspace: Path) -> None:
+def test_tree_follows_the_cursor(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         window.page.locator(".editor-group-container.active .view-lines").click()
         window.go_to(67, 7)
-        chosen = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
-        wait_for(lambda: window.texts(chosen), lambda rows: any("1.53 MiB" in row for row in rows), SECONDS)
+        selected = '.monaco-list[aria-label="XLA Memory"] .monaco-list-row.selected'
+        wait_for(lambda: window.texts(selected), lambda rows: any("1.53 MiB" in row for row in rows), SECONDS)
 
 
-def test_the_map_and_the_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
+def test_map_and_text_follow_each_other(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.go_to(51, 7)
         window.command("XLA Lens: Show Memory Map")
         map = Map(window.page)
-        # What the cursor is on, at the step of its life that is nearest to the peak.
-        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
-        assert (map.tells("map.step"), map.tells("map.liveBytes")) == (33, 3337264)
+        # The map selects the value under the cursor, at the step of its live range nearest to the peak.
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        assert (map.eval("map.step"), map.eval("map.liveBytes")) == (33, 3337264)
         # From the map to the text.
         map.click("ynn_fusion.6")
-        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "ynn_fusion.6", SECONDS)
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "ynn_fusion.6", SECONDS)
         wait_for(lambda: window.texts(".active-line-number"), lambda found: found == ["46"], SECONDS)
-        assert map.tells("document.hasFocus()")
-        # And from the text to the map.
+        assert map.eval("document.hasFocus()")
+        # From the text to the map.
         window.page.locator(".view-lines").first.click()
         window.go_to(67, 7)
-        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "dot", SECONDS)
         window.go_to(20, 9)
-        wait_for(lambda: map.tells("map.step"), lambda step: step == 17, SECONDS)
+        wait_for(lambda: map.eval("map.step"), lambda step: step == 17, SECONDS)
 
 
-def test_the_map_tells_what_the_text_tells(open_window: OpenWindow, workspace: Path) -> None:
+def test_tooltips_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.go_to(51, 7)
@@ -103,13 +103,13 @@ def test_the_map_tells_what_the_text_tells(open_window: OpenWindow, workspace: P
         map = Map(window.page)
         assert map.hover_value("copy.2").split() == of_value.split()
         assert map.hover_step(17).split() == of_step.split()
-        told = map.hover_allocation("dot", 0)
-        assert "at the peak of 0 (default), step 36" in told
-        assert told.endswith("Nothing is live here.")
+        text = map.hover_allocation("dot", 0)
+        assert "at the peak of 0 (default), step 36" in text
+        assert text.endswith("Nothing is live here.")
 
 
-def test_the_map_of_a_page(open_window: OpenWindow, workspace: Path) -> None:
-    """From a page one comes to the map by key, and the map follows the cursor in it."""
+def test_map_follows_the_cursor_in_a_page(open_window: OpenWindow, workspace: Path) -> None:
+    """The keys of dumps work in pages too."""
     with open_window(workspace, file_of(workspace, "split", "-live-range")) as window:
         window.wait_for_text("MiB live")
         window.go_to(20, 9)
@@ -120,8 +120,8 @@ def test_the_map_of_a_page(open_window: OpenWindow, workspace: Path) -> None:
         window.go_to(row, column)
         window.page.keyboard.press("Alt+m")
         map = Map(window.page)
-        wait_for(lambda: map.tells("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
-        wait_for(window.status, lambda told: " 4.21 MiB peak of 4.22 MiB" in told, SECONDS)
+        wait_for(lambda: map.eval("map.label(map.selected)"), lambda label: label == "copy.2", SECONDS)
+        wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
         titles = window.page.locator(".editor-group-container .editor-actions .action-label")
         wait_for(
             lambda: titles.evaluate_all("all => all.map(e => e.ariaLabel)"),
@@ -130,8 +130,8 @@ def test_the_map_of_a_page(open_window: OpenWindow, workspace: Path) -> None:
         )
 
 
-def test_a_dump_under_an_odd_name(open_window: OpenWindow, workspace: Path) -> None:
+def test_dump_with_an_unknown_name_is_recognized_by_content(open_window: OpenWindow, workspace: Path) -> None:
     with open_window(workspace, file_of(workspace, "seed", "")) as window:
-        wait_for(window.status, lambda told: "XLA Dump" in told and " 580.0 KiB peak of 580.0 KiB" in told, SECONDS)
+        wait_for(window.status, lambda texts: "XLA Dump" in texts and " 580.0 KiB peak of 580.0 KiB" in texts, SECONDS)
         window.open(workspace / "other" / "notes.txt")
-        wait_for(window.status, lambda told: "Plain Text" in told, SECONDS)
+        wait_for(window.status, lambda texts: "Plain Text" in texts, SECONDS)
