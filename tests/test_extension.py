@@ -122,7 +122,7 @@ def test_patterns_of_package_json_match_the_file_names_of_the_server() -> None:
 
 
 def test_the_generated_protocol_is_current() -> None:
-    command = [sys.executable, EXTENSION / "generate_protocol.py", "--check"]
+    command = [sys.executable, str(EXTENSION / "generate_protocol.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -40,7 +40,7 @@ from xla_lens.syntax.file_names import FileKind
 
 
 def _data(analysis: Analysis, module: HloModule | None = None) -> dict[str, Any]:
-    return memory_map_data(memory_map(analysis, module))
+    return dict(memory_map_data(memory_map(analysis, module)))
 
 
 def _table(data: Mapping[str, Any], *rows: int) -> str:
