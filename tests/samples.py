@@ -22,8 +22,7 @@ from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import ParsedInstruction, parse_instruction
 from xla_lens.syntax.hlo.module import read_module
-from xla_lens.syntax.tree import parse_file
-from xla_lens.syntax.walk import read_columns
+from xla_lens.syntax.rows import read_columns
 from xla_lens.text.document import Document
 
 ROOT = Path(__file__).parent.parent
@@ -115,7 +114,7 @@ def modules() -> list[Path]:
 
 def module_of_text(text: bytes) -> HloModule:
     """The HLO module of a text."""
-    file = DumpFile(FileKind.HLO, str(Path("test.txt").absolute()), Document(text), FileColumns.of((), (), {}))
+    file = DumpFile(FileKind.HLO, str(Path("test.txt").absolute()), Document(text), FileColumns.empty())
     return HloModule(file, read_module(file.document, never))
 
 
@@ -160,9 +159,7 @@ def on_all_dumps(check: Callable[[Analysis], Any]) -> Callable[[Any], Any]:
 def dump_file(text: bytes, kind: FileKind = FileKind.BUFFER_ASSIGNMENT) -> DumpFile:
     """A file with a text."""
     document = Document(text)
-    return DumpFile(
-        kind, str(Path("test.txt").absolute()), document, read_columns(parse_file(text, never), text, never)
-    )
+    return DumpFile(kind, str(Path("test.txt").absolute()), document, read_columns(text, never))
 
 
 def analysis_of_text(text: str) -> Analysis:

@@ -21,8 +21,8 @@ from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
-from xla_lens.syntax.tree import Cancelled, parse_file
-from xla_lens.syntax.walk import read_columns
+from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tree import Cancelled
 from xla_lens.text.document import Document, document_of_file
 
 _HEAD: Final = 4096
@@ -190,7 +190,7 @@ def load_module(
         return None
     if known and before and before.label == str(path) and before.document.data == document.data:
         return LoadedModule(known.module, stamp)
-    file = DumpFile(FileKind.HLO, str(path), document, FileColumns.of((), (), {}))
+    file = DumpFile(FileKind.HLO, str(path), document, FileColumns.empty())
     module = HloModule(file, read_module(document, is_cancelled))
     module.prepare()
     return LoadedModule(module, stamp)
@@ -208,8 +208,7 @@ def _read(
 
 
 def _parse(kind: FileKind, path: Path, document: Document, is_cancelled: Callable[[], bool]) -> DumpFile:
-    tree = parse_file(document.data, is_cancelled)
-    columns = read_columns(tree, document.data, is_cancelled)
+    columns = read_columns(document.data, is_cancelled)
     # The first who asks for a line should not have to wait until they are counted.
     document.line_starts  # noqa: B018
     return DumpFile(kind, str(path), document, columns)

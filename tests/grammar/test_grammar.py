@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps, never
+from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps
+from tree_columns import parse_file, tree_columns
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.tree import HLO, XLA_DUMP, parse_file
-from xla_lens.syntax.walk import read_columns
+from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _UNKNOWN = Query(XLA_DUMP, "[(unknown_line) (unknown_attribute)] @unknown")
 _HLO = Query(XLA_DUMP, "[(instruction) (shape)] @hlo")
@@ -93,10 +93,10 @@ def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
 @pytest.mark.parametrize("path", dump_paths(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
 def test_a_bad_line_leaves_its_neighbours_alone(path: Path) -> None:
     text = path.read_bytes()
-    rows = _rows(read_columns(parse_file(text, never), text, never), text)
+    rows = _rows(tree_columns(text), text)
     lines = text.splitlines(keepends=True)
     for number, broken in list(damaged(text))[:: max(1, len(lines) // 40)]:
-        columns = read_columns(parse_file(broken, never), broken, never)
+        columns = tree_columns(broken)
         here = set(_rows(columns, broken))
         line = lines[number]
         lost = {row for row in rows if row not in here}
@@ -122,14 +122,14 @@ def _random_lines(seed: int, files: list[Path]) -> Iterator[bytes]:
 @pytest.mark.parametrize("seed", range(5))
 def test_any_lines_in_any_order_give_no_error_node(seed: int) -> None:
     for text in _random_lines(seed, dump_paths(DUMPS)):
-        assert not parse_file(text, never).root_node.has_error, text
+        assert not parse_file(text).root_node.has_error, text
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS)[::10], ids=lambda path: str(path.relative_to(DUMPS)))
 def test_any_cut_gives_no_error_node(path: Path) -> None:
     text = path.read_bytes()
     for end in range(0, len(text), max(1, len(text) // 300)):
-        assert not parse_file(text[:end], never).root_node.has_error, end
+        assert not parse_file(text[:end]).root_node.has_error, end
 
 
 @pytest.mark.parametrize("seed", range(3))

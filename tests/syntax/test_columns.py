@@ -10,14 +10,14 @@ import pytest
 from samples import DUMPS, dump_paths, never
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.file_columns import FileColumns
-from xla_lens.syntax.tree import Cancelled, parse_file
-from xla_lens.syntax.walk import read_columns
+from xla_lens.syntax.rows import read_columns
+from xla_lens.syntax.tree import Cancelled
 
 _FILES = dump_paths(DUMPS)
 
 
 def _columns(text: bytes) -> FileColumns:
-    return read_columns(parse_file(text, never), text, never)
+    return read_columns(text, never)
 
 
 def _named(columns: FileColumns, name: int, index: int = NONE) -> str:
@@ -150,18 +150,19 @@ def test_depths_of_a_tree_with_branches_that_have_ended() -> None:
     assert traces.total_bytes[-1] == 1574940
 
 
-def test_work_can_be_cancelled() -> None:
-    text = b"  a: 1 bytes\n  b\n" * 50_000
+def test_reading_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
-        parse_file(text, lambda: True)
-    tree = parse_file(text, never)
-    with pytest.raises(Cancelled):
-        read_columns(tree, text, lambda: True)
+        read_columns(b"  a: 1 bytes\n  b\n" * 50_000, lambda: True)
 
 
-def test_a_text_that_was_parsed_is_not_kept() -> None:
+def test_an_error_in_the_cancellation_check_ends_the_reading() -> None:
+    with pytest.raises(ZeroDivisionError):
+        read_columns(b"  a: 1 bytes\n  b\n" * 50_000, lambda: 1 // 0 > 0)
+
+
+def test_text_is_released_after_reading() -> None:
     text = bytes(_FILES[0].read_bytes())
     before = sys.getrefcount(text)
     for _ in range(3):
-        read_columns(parse_file(text, never), text, never)
+        read_columns(text, never)
     assert sys.getrefcount(text) == before

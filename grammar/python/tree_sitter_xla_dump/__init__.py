@@ -1,5 +1,5 @@
 """The tree-sitter grammars of XLA Lens: `xla_dump`, the memory dumps of XLA, and `hlo`, HLO text."""
 
-from tree_sitter_xla_dump._binding import language_hlo, language_xla_dump
+from tree_sitter_xla_dump._binding import language_hlo, language_xla_dump, read_rows
 
-__all__ = ["language_hlo", "language_xla_dump"]
+__all__ = ["language_hlo", "language_xla_dump", "read_rows"]

@@ -1,12 +1,16 @@
 // The Python binding of the two grammars: each function gives a `tree_sitter.Language` capsule.
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 
 typedef struct TSLanguage TSLanguage;
 
 const TSLanguage *tree_sitter_xla_dump(void);
 const TSLanguage *tree_sitter_hlo(void);
+
+// rows.c
+PyObject *read_rows(PyObject *self, PyObject *args);
+bool make_column_type(void);
 
 static PyObject *language_xla_dump(PyObject *self, PyObject *args) {
   (void)self, (void)args;
@@ -21,6 +25,7 @@ static PyObject *language_hlo(PyObject *self, PyObject *args) {
 static PyMethodDef METHODS[] = {
   {"language_xla_dump", language_xla_dump, METH_NOARGS, "The language of the memory dumps."},
   {"language_hlo", language_hlo, METH_NOARGS, "The language of HLO text."},
+  {"read_rows", read_rows, METH_VARARGS, "The rows of a dump file, as columns."},
   {NULL, NULL, 0, NULL},
 };
 
@@ -31,4 +36,4 @@ static struct PyModuleDef MODULE = {
   .m_methods = METHODS,
 };
 
-PyMODINIT_FUNC PyInit__binding(void) { return PyModule_Create(&MODULE); }
+PyMODINIT_FUNC PyInit__binding(void) { return make_column_type() ? PyModule_Create(&MODULE) : NULL; }

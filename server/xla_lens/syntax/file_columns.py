@@ -1,8 +1,7 @@
 """All tables of one file."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Self
 
 from xla_lens.syntax.columns import (
     Allocations,
@@ -59,12 +58,9 @@ class FileColumns:
     other_modules: OtherModules
 
     @classmethod
-    def of(cls, names: Iterable[bytes], indices: Iterable[bytes], rows: Mapping[str, bytes | bytearray]) -> Self:
-        """The tables of rows that were written one after another, by the name of the table. One that is not named has
-        no rows.
-        """
-        tables: dict[str, Any] = {name: table.of(rows.get(name, b"")) for name, table in cls.tables().items()}
-        return cls(tuple(names), tuple(indices), **tables)
+    def empty(cls) -> Self:
+        """Return tables without rows."""
+        return cls((), (), **{name: table.of(b"") for name, table in cls.tables().items()})  # type: ignore[arg-type]
 
     def has_rows(self) -> bool:
         """Whether there is anything that the grammar knows."""

@@ -75,7 +75,7 @@ def join(files: Iterable[DumpFile]) -> DumpSet:
     )
 
 
-_NOTHING = FileColumns.of((), (), {})
+_NOTHING = FileColumns.empty()
 
 
 def _holder(files: list[DumpFile], *tables: str) -> DumpFile | None:

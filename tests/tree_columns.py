@@ -1,15 +1,192 @@
-"""Trees to columns: one walk over the tree of a file fills all of its tables."""
+"""Read the columns of a dump file from its syntax tree.
+
+The server reads rows without a tree (grammar/python/tree_sitter_xla_dump/rows.c). This reader takes the same columns
+from the grammar's tree, and tests hold the two equal.
+"""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from tree_sitter import Node, Tree, TreeCursor
+from tree_sitter import Node, Parser, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, Kind
+from xla_lens.syntax.columns import NONE, Kind, Rows, Section
 from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import split_name
-from xla_lens.syntax.walk_base import SECTIONS, Visitors, span
-from xla_lens.syntax.walk_reports import ReportWalk
+from xla_lens.syntax.tree import XLA_DUMP
+
+
+def parse_file(data: bytes) -> Tree:
+    """Return the syntax tree of a whole dump file."""
+    return Parser(XLA_DUMP).parse(data)
+
+
+def tree_columns(data: bytes) -> FileColumns:
+    """Return the tables of a dump file, read from its syntax tree."""
+    walk = _Walk(data)
+    walk.visit_children(parse_file(data).walk())
+    return walk.columns()
+
+
+Visitors: TypeAlias = dict[str, Callable[[Any, TreeCursor, Node], None]]
+"""By the name of a node, what is called with the cursor there; it leaves the cursor there."""
+
+
+class Walk:
+    """All tables as they grow. The grammar gives a node only to what is right to its end, so the parts of a row can be
+    told by their order.
+    """
+
+    def __init__(self, data: bytes, visitors: Visitors) -> None:
+        self._data = data
+        self._visitors = visitors
+        self._names: dict[bytes, int] = {}
+        self._indices: dict[bytes, int] = {b"{}": 0}
+        self._tables = {name: Rows(table) for name, table in FileColumns.tables().items()}
+
+    def columns(self) -> FileColumns:
+        """What was collected."""
+        tables = FileColumns.tables()
+        columns = [table.of(self._tables[name].cells) for name, table in tables.items()]
+        return FileColumns(tuple(self._names), tuple(self._indices), *columns)  # type: ignore[arg-type]
+
+    def visit_children(self, cursor: TreeCursor) -> None:
+        """Visits what is directly below the cursor."""
+        if not cursor.goto_first_child():
+            return
+        while True:
+            node = _here(cursor)
+            visitor = self._visitors.get(node.type)
+            if visitor:
+                visitor(self, cursor, node)
+            if not cursor.goto_next_sibling():
+                break
+        cursor.goto_parent()
+
+    def _visit_section(self, cursor: TreeCursor, node: Node) -> None:
+        self._tables["sections"].add(node.start_byte, node.end_byte, SECTIONS[node.type])
+        self.visit_children(cursor)
+
+    # ------------------------------------------------------------ tokens
+
+    def _integer(self, node: Node) -> int:
+        return int(self._data[node.start_byte : node.end_byte])
+
+    def _grouped_integer(self, node: Node) -> int:
+        return int(self._data[node.start_byte : node.end_byte].replace(b" ", b""))
+
+    def _name(self, node: Node) -> int:
+        return self._names.setdefault(self._data[node.start_byte : node.end_byte], len(self._names))
+
+    def _index(self, node: Node) -> int:
+        return self._indices.setdefault(self._data[node.start_byte : node.end_byte], len(self._indices))
+
+
+SECTIONS: Final = {
+    "buffer_assignment": Section.BUFFER_ASSIGNMENT,
+    "used_values": Section.USED_VALUES,
+    "live_ranges": Section.LIVE_RANGES,
+    "instruction_sequence": Section.INSTRUCTION_SEQUENCE,
+    "buffer_live_ranges": Section.BUFFER_LIVE_RANGES,
+    "peak": Section.PEAK,
+    "stack_traces": Section.STACK_TRACES,
+    "allocations_by_size": Section.REPORT,
+    "allocations_with_values": Section.REPORT,
+    "memory_space": Section.REPORT,
+}
+"""The nodes that are parts of a dump."""
+
+
+def span(node: Node | None) -> tuple[int, int]:
+    """The first byte of a node and the one after its last, NONE without a node."""
+    return (node.start_byte, node.end_byte) if node else (NONE, NONE)
+
+
+def _here(cursor: TreeCursor) -> Node:
+    node = cursor.node
+    assert node is not None, "a cursor always stands at a node"
+    return node
+
+
+class ReportWalk(Walk):
+    """The tables of a report. Until 2026-03 it lists allocations, since then tables for each memory space."""
+
+    _report_allocation = NONE
+    _space = NONE
+    _space_header = (NONE, NONE)
+    _report_tables = 0
+    _rest = NONE
+
+    def visit_sized_allocation(self, _cursor: TreeCursor, node: Node) -> None:
+        self._report_allocation = self._add_allocation(node)
+
+    def visit_report_allocation(self, cursor: TreeCursor, node: Node) -> None:
+        self._report_allocation = self._add_allocation(node)
+        self.visit_children(cursor)
+
+    def _add_allocation(self, node: Node) -> int:
+        header = node.child_by_field_name("header")
+        size = header.child_by_field_name("size") if header else None
+        if not header or not size:
+            return NONE
+        index = self._integer(header.named_children[0])
+        sums = (span(node.child_by_field_name(field)) for field in ("cumulative", "remaining"))
+        self._tables["report_allocations"].add(
+            header.start_byte, header.end_byte, index, *span(size), *(byte for sum_span in sums for byte in sum_span)
+        )
+        return index
+
+    def visit_memory_space(self, cursor: TreeCursor, node: Node) -> None:
+        color = node.child_by_field_name("color")
+        self._space = self._integer(color) if color else NONE
+        self._space_header = (node.start_byte, color.end_byte + len(b")")) if color else (NONE, NONE)
+        self._report_tables = 0
+        self._report_allocation = NONE
+        self._visit_section(cursor, node)
+
+    def visit_memory_space_total(self, _cursor: TreeCursor, node: Node) -> None:
+        size = node.child_by_field_name("size")
+        if size:
+            human = span(node.child_by_field_name("human_size"))
+            cells = (*self._space_header, self._space, self._integer(size), *human)
+            self._tables["report_spaces"].add(node.start_byte, node.end_byte, *cells)
+
+    def visit_table(self, cursor: TreeCursor, node: Node) -> None:
+        first = self._tables["report_rows"].count
+        self._rest = NONE
+        self.visit_children(cursor)
+        self._tables["report_tables"].add(
+            node.start_byte,
+            node.end_byte,
+            self._report_allocation,
+            self._space,
+            self._report_tables,
+            first,
+            self._tables["report_rows"].count - first,
+            self._rest,
+        )
+        self._report_tables += 1
+
+    def visit_rest(self, _cursor: TreeCursor, node: Node) -> None:
+        count = node.child_by_field_name("count")
+        self._rest = self._integer(count) if count else NONE
+
+    def visit_table_row(self, _cursor: TreeCursor, node: Node) -> None:
+        fields = [node.child_by_field_name(field) for field in ("cumulative", "size", "offset", "values", "shapes")]
+        cumulative, size, offset, values, shapes = fields
+        if offset and values:
+            self._tables["report_rows"].add(
+                node.start_byte,
+                node.end_byte,
+                self._integer(offset),
+                self._report_allocation,
+                self._space,
+                self._report_tables,
+                *span(cumulative),
+                *span(size),
+                self._integer(values),
+                span(shapes)[0],
+            )
+
 
 # Plain integers: flags take a microsecond to combine.
 _KINDS: Final = {
@@ -24,18 +201,11 @@ _BRANCH_INDENT: Final = 6
 _BRANCH_WIDTH: Final = 4
 
 
-def read_columns(tree: Tree, data: bytes, is_cancelled: Callable[[], bool]) -> FileColumns:
-    """The tables of a file. Raises `Cancelled` if `is_cancelled` says so on the way."""
-    walk = _Walk(data, is_cancelled)
-    walk.visit_children(tree.walk())
-    return walk.columns()
-
-
 class _Walk(ReportWalk):
     """A `visit_` method is called with the cursor at a node of that name, and leaves it there."""
 
-    def __init__(self, data: bytes, is_cancelled: Callable[[], bool]) -> None:
-        super().__init__(data, _VISITORS, is_cancelled)
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data, _VISITORS)
         self._allocations = self._tables["allocations"]
         self._slices = self._tables["slices"]
         self._used_values = self._tables["used_values"]

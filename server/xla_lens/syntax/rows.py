@@ -1,0 +1,26 @@
+"""Read a dump file into columns, without building a syntax tree."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tree_sitter_xla_dump import read_rows
+from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.tree import Cancelled
+
+
+def read_columns(data: bytes, is_cancelled: Callable[[], bool]) -> FileColumns:
+    """Return the tables of a dump file. Any bytes give tables; lines that are no part of a dump are `unknown_lines`.
+
+    The reader is written in C on top of the grammar's line scanner, which decides what each line is. It releases the
+    interpreter's lock, calls `is_cancelled` every few milliseconds, and raises `Cancelled` if that returns true.
+    """
+    found = read_rows(data, is_cancelled)
+    if found is None:
+        raise Cancelled
+    names, indices, tables = found
+    columns = {
+        name: table(*(np.frombuffer(memoryview(column), np.int64) for column in table_columns))
+        for (name, table), table_columns in zip(FileColumns.tables().items(), tables, strict=True)
+    }
+    return FileColumns(tuple(names), tuple(indices), **columns)  # type: ignore[arg-type]
