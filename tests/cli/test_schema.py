@@ -1,0 +1,133 @@
+"""JSON output matches `docs/report.schema.json`, and the schema describes no field that is never printed."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from samples import DUMPS, ROOT, SEED, analysis_of, assignments, damaged, dump_file, on_all_dumps
+from xla_lens.cli.main import main
+from xla_lens.features.report import Part, ReportOptions, report
+from xla_lens.model.analysis import Analysis, analyse
+from xla_lens.render.messages.data import finding_data
+from xla_lens.render.report.data import report_data
+
+SCHEMA = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+
+EVERYTHING = ReportOptions(top=30, at_step=0, parts=frozenset(Part), budget_bytes=1024)
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """Validates the output of a command, or a part of it, against its definition in the schema."""
+    return Draft202012Validator(SCHEMA | {"anyOf": [{"$ref": f"#/$defs/{name}"}]})
+
+
+def printed(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) -> Any:
+    """What a command prints as JSON."""
+    main([command, *map(str, arguments), "--output-format", "json"])
+    captured = capsys.readouterr()
+    assert not captured.err
+    return json.loads(captured.out)
+
+
+def definitions(schema: Any) -> Iterator[Any]:
+    """All objects of the schema that describe objects with fields."""
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            yield schema
+        schema = list(schema.values())
+    for part in schema if isinstance(schema, list) else ():
+        yield from definitions(part)
+
+
+def test_the_schema_is_valid_and_allows_no_unknown_fields() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    for definition in definitions(SCHEMA["$defs"]):
+        assert definition["additionalProperties"] is False, definition["description"]
+        assert set(definition["required"]) <= definition["properties"].keys()
+
+
+def test_every_field_has_a_description() -> None:
+    for definition in (*SCHEMA["$defs"].values(), *definitions(SCHEMA["$defs"])):
+        assert definition["description"].endswith((".", ":"))
+        for name, field in definition.get("properties", {}).items():
+            assert "$ref" in field or field["description"].endswith("."), name
+
+
+@pytest.mark.parametrize("path", assignments(), ids=lambda path: f"{path.parent.name}-{path.name[:30]}")
+def test_reports_match_the_schema(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    everything = ("--part", ",".join(Part), "--budget", "1KiB", "--at", "0")
+    for arguments in ((), everything, ("--top", "2", "--at", "99999"), ("--part", "totals")):
+        validator("reports").validate(printed(capsys, "report", path, *arguments))
+
+
+def test_no_field_is_described_in_vain(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every field of the schema is in some output."""
+    seen: set[str] = set()
+
+    def collect(data: Any) -> None:
+        if isinstance(data, dict):
+            seen.update(data)
+        for part in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+            collect(part)
+
+    collect(printed(capsys, "report", DUMPS, "--part", ",".join(Part), "--budget", "1KiB", "--at", "0"))
+    for _, broken in damaged(SEED.read_bytes()):
+        collect([finding_data(finding) for finding in analyse([dump_file(broken)]).findings])
+    assert {name for definition in definitions(SCHEMA["$defs"]) for name in definition["properties"]} <= seen
+
+
+def test_findings_match_the_schema(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    validator("findings").validate(printed(capsys, "check", DUMPS, "--max-peak", "1", "--max-reserved", "1"))
+    found = 0
+    for _, broken in damaged(SEED.read_bytes()):
+        findings = [finding_data(finding) for finding in analyse([dump_file(broken)]).findings]
+        validator("findings").validate(findings)
+        found += len(findings)
+    assert found > 50
+
+
+def test_reports_of_damaged_dumps_match_the_schema() -> None:
+    for _, broken in damaged(SEED.read_bytes()):
+        file = dump_file(broken)
+        one = report_data(report(analyse([file]), {file.kind: file.label}, EVERYTHING))
+        validator("report").validate(json.loads(json.dumps(one)))
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("reserved_bytes",), "580 KiB"),
+        (("memory_spaces", 0, "peak_live_bytes"), -1),
+        (("memory_spaces", 0, "live_at_peak", 0, "biography"), []),
+        (("memory_spaces", 0, "alive_at_peak", 0, "reason"), "because"),
+        (("printed", "peak_step"), 1.5),
+    ],
+)
+def test_wrong_reports_do_not_match_the_schema(where: tuple[str | int, ...], value: object) -> None:
+    """The schema can fail."""
+    file = analysis_of(SEED).dump.files[0]
+    one = json.loads(json.dumps(report_data(report(analysis_of(SEED), {file.kind: file.label}, ReportOptions()))))
+    assert validator("report").is_valid(one)
+    place: Any = one
+    for step in where[:-1]:
+        place = place[step]
+    place[where[-1]] = value
+    assert not validator("report").is_valid(one)
+
+
+def _check(analysis: Analysis) -> str | None:
+    files = {file.kind: file.label for file in analysis.dump.files}
+    data = json.loads(json.dumps(report_data(report(analysis, files, EVERYTHING))))
+    error = next(iter(validator("report").iter_errors(data)), None)
+    return str(error)[:2000] if error else None
+
+
+@on_all_dumps(_check)
+def test_reports_of_the_collection_match_the_schema(of_all_dumps: Mapping[str, str | None]) -> None:
+    assert {file: error for file, error in of_all_dumps.items() if error} == {}
