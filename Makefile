@@ -1,17 +1,17 @@
-# All that is needed is Python 3.11 or later, a C compiler, make and node; everything else is installed into .venv. Only editors
-# for test-editors come from elsewhere: Neovim and VS Code into folders of their own, Emacs, Kate and Chromium from Debian.
+# Needs Python 3.11 or later, a C compiler, make and Node 20.11 or later; everything else goes into .venv. Only `make test-editors` takes
+# programs from elsewhere: Neovim and VS Code go into folders of their own, Emacs, Kate and Chromium come from Debian.
 
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 # One worker for each core. Tests of one group share a worker and what it has loaded.
 PYTEST := $(RUN) pytest --numprocesses auto --dist loadgroup
-# For peers that are too big to be installed for every test.
+# jax and xprof, which are too big to install for every test.
 PEERS := .venv-crosscheck
 EDITORS := .venv-editors
 EXTENSION := vscode-extension
 VSIX := $(EXTENSION)/dist/xla-lens-linux-x64.vsix
-# VS Code as a server, and the Node that it runs on.
+# VS Code as a server, and its Node.
 VSCODE := .vscode-test
 
 .PHONY: demo test test-all lint types extension quick test-editors screenshots vscode benchmark crosscheck clean
@@ -19,16 +19,15 @@ VSCODE := .vscode-test
 demo: $(VENV)/installed
 	$(VENV)/bin/python tests/demo.py
 
-# The independent checks run side by side. Where make can, it prints the output of each in one piece.
+# The checks run side by side. Where make supports it, the output of each stays in one piece.
 TOGETHER := $(MAKE) --no-print-directory --jobs $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 test: $(VENV)/installed $(EXTENSION)/node_modules/installed
 	@$(TOGETHER) lint types extension quick
 
-# All tests, with those of `make test`.
-test-all: $(VENV)/installed $(EXTENSION)/node_modules/installed
-	@$(TOGETHER) lint types extension
-	$(PYTEST)
+# All tests: those of `make test`, then the slow ones, and the property tests once more with more examples.
+test-all: test
+	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile thorough
 
 lint: $(VENV)/installed
 	$(RUN) ruff check .
@@ -41,7 +40,7 @@ extension: $(EXTENSION)/node_modules/installed
 	npm --prefix $(EXTENSION) run check
 	npm --prefix $(EXTENSION) test
 
-# The plus sign makes make pass the progress of the tests on as it comes.
+# The plus sign lets the progress of the tests through as it comes.
 quick: $(VENV)/installed
 	+$(PYTEST) -m 'not slow'
 
@@ -49,29 +48,30 @@ test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	sh tests/editors/install.sh
 	$(RUN) pytest tests/editors
 
-# Those that README.md and the walkthrough show; to be looked at before they are committed.
+# Takes the screenshots of README.md and the walkthrough again. Look at them before you commit them.
 screenshots: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 	XLA_LENS_SCREENSHOTS=$(EXTENSION)/media/screenshots $(RUN) pytest tests/editors/vscode/test_screenshots.py
 
-# With SAMPLE=FOLDER another folder of dumps.
+# Opens VS Code with the extension on the sample dumps, or on those of SAMPLE=FOLDER.
 vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)
 	command -v code > /dev/null || $(MAKE) $(VSCODE)/installed
 	PYTHONPATH=tests $(RUN) editors.vscode.serve $(SAMPLE)
 
+# Prints the tables of docs/performance.md.
 benchmark: $(VENV)/installed
 	$(VENV)/bin/python tests/benchmark.py
 
-# RECORD=--record keeps what was found for the tests.
+# RECORD=--record keeps the peers' numbers for the tests.
 crosscheck: $(VENV)/installed $(PEERS)/installed
 	$(VENV)/bin/python tests/crosscheck/crosscheck.py --python $(PEERS)/bin/python $(RECORD)
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(EDITORS) $(VSCODE) build dist *.egg-info server/*.egg-info .mypy_cache .pytest_cache .ruff_cache $(addprefix $(EXTENSION)/,node_modules dist server/libraries)
 
-# Built again when the project's metadata or the grammars change.
+# Installs again when the project's metadata or the grammars change.
 $(VENV)/installed: pyproject.toml $(wildcard grammar/*/src/*.c) $(wildcard grammar/python/*/*.c)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "XLA Lens needs Python 3.11 or later; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	  || { echo "XLA Lens needs Python 3.11 or later. Name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@

@@ -4,15 +4,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from samples import SHARED_DUMPS, all_analyses
 
-_Check = Callable[[Any], Any]
+# No deadlines: the tests run on all cores, beside other programs.
+settings.register_profile("quick", max_examples=100, deadline=None)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
+settings.load_profile("quick")
 
 _NO_COLLECTION = pytest.mark.skipif(
     not (SHARED_DUMPS / "FACTS.jsonl").is_file(),
     reason=f"needs the whole collection of dumps: set XLA_LENS_DUMPS to its folder (looked in {SHARED_DUMPS})",
 )
+
+_Check = Callable[[Any], Any]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,14 +32,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class AllDumps:
-    """What some checks give for each dump set, and the failure of each check that has failed."""
+    """Results of the checks that read the whole collection: per check and dump set, or the exception that it raised."""
 
     def __init__(self) -> None:
         self.results: dict[_Check, dict[str, Any]] = {}
         self.failures: dict[_Check, Exception] = {}
 
     def run(self, checks: set[_Check], file: str, analysis: Any) -> None:
-        """Runs checks on a dump set; not those that have failed already."""
+        """Run checks on a dump set, except those that have failed on an earlier one."""
         for check in checks - self.failures.keys():
             try:
                 self.results.setdefault(check, {})[file] = check(analysis)
@@ -44,8 +50,8 @@ class AllDumps:
 
 @pytest.fixture(scope="session")
 def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AllDumps:
-    """The checks of all tests that are run (`samples.on_all_dumps`), each dump set loaded once: all of them together do
-    not fit into memory.
+    """Results of all selected checks (`samples.on_all_dumps`). Each dump set is loaded once and dropped again, because
+    the whole collection does not fit into memory.
     """
     functions = (getattr(item, "function", None) for item in request.session.items)
     checks = {function.check for function in functions if function and hasattr(function, "check")}
@@ -57,7 +63,7 @@ def all_dumps(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def of_all_dumps(request: pytest.FixtureRequest, all_dumps: AllDumps) -> Mapping[str, Any]:
-    """What the check of a test gives for each dump set, by its file."""
+    """Results of the test's own check by dump set. Raises what the check raised."""
     check = request.function.check
     if check in all_dumps.failures:
         raise all_dumps.failures[check]

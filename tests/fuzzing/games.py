@@ -336,16 +336,17 @@ async def play_chaos(player: Player, steps: int) -> int:
     return steps
 
 
-async def play_prefixes(player: Player, name: str, data: bytes) -> int:
-    """Gives each beginning of a text to the server; gives how many there were."""
+async def play_prefixes(player: Player, name: str, data: bytes, every: int = 1) -> int:
+    """Send the prefixes of a text to the server, each `every` characters longer; return how many there were."""
     uri, text = player.open(player.folder / name, ""), data.decode("utf-8", "replace")
     # It only grows, so that what was told of the one before is right until it is told anew.
-    for end in range(len(text) + 1):
+    ends = range(0, len(text) + 1, every)
+    for end in ends:
         player.edit(uri, [{"text": text[:end]}])
         await player.ask(player.chance.choice(REQUESTS))
         player.check_diagnostics()
     player.close(uri)
-    return len(text) + 1
+    return len(ends)
 
 
 def decoded(chance: random.Random, data: bytes) -> str:

@@ -6,7 +6,9 @@ may be logged.
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,17 +22,23 @@ _LONGEST = 10**5
 _DUMPS = dump_sets(DUMPS, _LONGEST)
 
 
-@pytest.mark.parametrize("seed", range(8))
+def _seeds(quick: Iterable[int]) -> list[Any]:
+    """Eight seeds, of which the tests of `make test` play some."""
+    return [seed if seed in quick else pytest.param(seed, marks=pytest.mark.slow) for seed in range(8)]
+
+
+# Seed 0 grows a dump to 30 MB.
+@pytest.mark.parametrize("seed", _seeds(range(1, 5)))
 async def test_damaged_dumps(seed: int, tmp_path: Path) -> None:
     assert await play("damage", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", _seeds(range(4)))
 async def test_edits_give_what_a_fresh_load_gives(seed: int, tmp_path: Path) -> None:
     assert await play("edits", seed, tmp_path, _DUMPS)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", _seeds(range(4)))
 async def test_all_at_once(seed: int, tmp_path: Path) -> None:
     assert await play("chaos", seed, tmp_path, _DUMPS)
 
@@ -44,11 +52,12 @@ _SMALL = {
 }
 
 
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 10])
 @pytest.mark.parametrize("name", _SMALL.values(), ids=_SMALL)
-async def test_every_beginning_of_a_dump(name: str, tmp_path: Path) -> None:
+async def test_beginnings_of_a_dump(name: str, every: int, tmp_path: Path) -> None:
     (data,) = {dump[name] for dump in _DUMPS if name in dump}
     async with playing(random.Random(name), tmp_path, _DUMPS) as player:
-        assert await play_prefixes(player, name, data) == len(data.decode()) + 1
+        assert await play_prefixes(player, name, data, every) == len(data.decode()) // every + 1
 
 
 async def test_every_request_of_every_variant(tmp_path: Path) -> None:

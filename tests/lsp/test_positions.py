@@ -2,9 +2,11 @@
 
 import itertools
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lsprotocol import types as lsp
 
 from fuzzing.params import Maker
@@ -94,10 +96,18 @@ def _plain(value: Any, texts: dict[str, _Lines], uri: str, method: str) -> Any:
     }
 
 
-async def test_the_same_answers_in_all_units_and_with_both_line_ends(tmp_path: Path) -> None:
+_VARIANTS = list(itertools.product(ENCODINGS, ("\n", "\r\n")))
+
+
+@pytest.mark.parametrize(
+    "variants", [_VARIANTS[:4:3], pytest.param(_VARIANTS, marks=pytest.mark.slow)], ids=["some", "all"]
+)
+async def test_the_same_answers_in_all_units_and_with_both_line_ends(
+    tmp_path: Path, variants: Sequence[tuple[str, str]]
+) -> None:
     expected = await _answers(tmp_path, "utf-32", "\n")
     assert {method for method, _, result in expected if result} == {*_methods(), "diagnostics"}
-    for encoding, line_end in itertools.product(ENCODINGS, ("\n", "\r\n")):
+    for encoding, line_end in variants:
         found = await _answers(tmp_path, encoding, line_end)
         for one, other in zip(found, expected, strict=True):
             assert one == other, (encoding, line_end)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import SPLIT, analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
@@ -39,7 +39,6 @@ def _check(analysis: Analysis, plan: BudgetPlan, may_go: list[int] | None = None
         assert live_without(analysis.dump, plan.color, everything).peak_bytes > plan.budget_bytes
 
 
-@settings(deadline=None)
 @given(_SLOTS, st.integers(-1, 40), st.one_of(st.none(), st.sets(st.integers(0, 8))))
 def test_against_all_sets(slots: list[_Slot], budget: int, wanted: set[int] | None) -> None:
     analysis = analysis_of_text(slots_text(slots))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import analysis_of, analysis_of_text, assignments, on_all_dumps, slots_text
@@ -59,7 +59,6 @@ _SLOTS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(_SLOTS)
 def test_next_peaks_of_any_slots(slots: list[tuple[int, int, int, int, int]]) -> None:
     _check(analysis_of_text(slots_text(slots)), 99)
