@@ -1,12 +1,11 @@
-"""What XLA Lens costs on the biggest dumps: `python tests/benchmark.py`, or `make benchmark`.
+"""Measure time and memory on the biggest dumps: `python tests/benchmark.py`, or `make benchmark`.
 
-Prints a table for server/ARCHITECTURE.md. Times are told as ratios to the bare tree-sitter parse of the same files in
-the same run, so that they mean the same on any machine. Nothing here fails because it is slow.
+Prints the tables of docs/performance.md. Most times are ratios to the bare tree-sitter parse of the same files in the
+same run, which makes them comparable between machines. Nothing here fails because it is slow.
 """
 
 import asyncio
 import json
-import os
 import statistics
 import sys
 import tempfile
@@ -43,9 +42,11 @@ _TICK_SECONDS = 0.002
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Measure, then print the tables."""
     if not SHARED_DUMPS.is_dir():
-        print(f"no benchmark: needs the full collection of dumps in {os.path.relpath(SHARED_DUMPS)}")
+        print(
+            f"No benchmark: set XLA_LENS_DUMPS to the folder of the whole collection of dumps (looked in {SHARED_DUMPS})"
+        )
         return
     with tempfile.TemporaryDirectory() as folder:
         dumps = big_dumps(Path(folder))
@@ -54,10 +55,10 @@ def main() -> None:
         rows += _checks(dumps)
         rows += _module(dumps)
         request_rows = asyncio.run(request_times(dumps))
-    print("\n| what | measured | bar |\n|---|--:|--:|")
+    print("\n| measurement | result | target |\n|---|--:|--:|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
-    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | bar |")
+    print("\n| request: median, p99 in ms | 70B set | one file of 48 MB | HLO of the 70B set | target |")
     print("|---|--:|--:|--:|--:|")
     for request_row in request_rows:
         print(f"| {' | '.join(request_row)} |")
@@ -77,7 +78,7 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
     ready, waits = [], []
     for run in range(2 * _STARTS):
         client = await Client.begin()
-        # Every other run asks all the while, which takes time of its own.
+        # Every other run sends requests all the while. These take time, so the runs without them measure the load.
         pings = asyncio.create_task(_ping(client)) if run % 2 else None
         started = time.perf_counter()
         client.notify("textDocument/didOpen", {"textDocument": document})
@@ -94,16 +95,16 @@ async def _server(dumps: Path) -> list[tuple[str, str, str]]:
 
     rows = [
         ("nodes of the three files of the 70B set", f"{nodes / 1e6:.2f} million", "3.6 million"),
-        ("bare parse of them, MB/s", f"{size / 1e6 / bare:.0f}", ""),
-        (f"ready, over the bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "2"),
-        ("resident memory at most, with the HLO module, over their size", f"{memory / size:.2f}", "2.2"),
+        ("bare parse of the three files, MB/s", f"{size / 1e6 / bare:.0f}", ""),
+        (f"first answer / bare parse, median of {_STARTS}", f"{statistics.median(ready) / bare:.2f}", "2"),
+        ("maximum resident memory, HLO module included / size of the files", f"{memory / size:.2f}", "2.2"),
         (
-            f"longest stall of the event loop meanwhile, median of {_STARTS}, ms",
+            f"longest stall of the event loop during the load, median of {_STARTS}, ms",
             f"{statistics.median([await _stall(assignment) for _ in range(_STARTS)]) * 1000:.0f}",
             "50",
         ),
         (
-            f"longest wait for an answer meanwhile, median of {_STARTS}, ms",
+            f"longest wait for an answer during the load, median of {_STARTS}, ms",
             f"{statistics.median(waits) * 1000:.0f}",
             "",
         ),
@@ -116,7 +117,7 @@ _THREE_FILES = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE
 
 
 async def _ping(client: Client) -> list[float]:
-    """Asks something that takes no work, again and again; gives how long each answer took."""
+    """Send requests that take no work until cancelled; return the seconds that each answer took."""
     nothing = {"textDocument": {"uri": "file:///nothing"}, "position": {"line": 0, "character": 0}}
     times: list[float] = []
     try:
@@ -130,11 +131,11 @@ async def _ping(client: Client) -> list[float]:
 
 
 async def _stall(path: Path) -> float:
-    """How much later than asked for the event loop comes back, at most, while a set is loaded beside it."""
+    """The longest delay of the event loop in seconds while a worker thread loads a set."""
     sys.setswitchinterval(SWITCH_SECONDS)
     session = Session(Events(lambda _: None, lambda _state, _paths: None, lambda _: nullcontext()))
     session.open("", path, 1, Document(path.read_bytes()))
-    state, _ = session.find("") or sys.exit("the session has lost its document")
+    state, _ = session.find("") or sys.exit("the session has lost the document")
     loading = asyncio.create_task(state.module_for(path))
     longest = 0.0
     while not loading.done():
@@ -146,42 +147,42 @@ async def _stall(path: Path) -> float:
 
 
 def _wait(pings: list[float]) -> float:
-    """The longest of the times, but for the first few: those waited for the text of the document itself."""
+    """The longest time without the first three, which waited for the text of the document."""
     return max(pings[3:], default=0.0)
 
 
 def _checks(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """The checks of the biggest set and of one arena, over the bare parse of the same text."""
+    """The checks and the memory map of the biggest set, and the overlaps of one arena, over the bare parse."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     files = [file.dump_file for file in load_files(find_set(assignment), {}, {}, never).values()]
     bare = sum(_timed(partial(Parser(XLA_DUMP).parse, file.document.data)) for file in files)
     dump = join(files)
     dump.prepare()
     memory = measure(dump, lambda value: is_exempt(dump, value))
-    yield "all checks of the 70B set, over its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
+    yield "all checks of the 70B set / its bare parse", f"{_timed(lambda: check(dump, memory)) / bare:.2f}", ""
     analysis, module = analyse(files), load_module(find_set(assignment), {}, None, never)
     drawn = _timed(lambda: json.dumps(memory_map_data(memory_map(analysis, module.module if module else None))))
-    yield "its memory map as JSON, over its bare parse", f"{drawn / bare:.2f}", ""
+    yield "memory map of the 70B set as JSON / its bare parse", f"{drawn / bare:.2f}", ""
     text = _arena(40_000).encode()
     bare = min(_timed(lambda: Parser(XLA_DUMP).parse(text)) for _ in range(3))
     arena = join([dump_file(text)])
     arena.prepare()
     sweep = min(_timed(lambda: measure(arena, lambda _: False)) for _ in range(3))
-    yield "overlaps of 40,000 values in one arena, over its bare parse", f"{sweep / bare:.2f}", "1"
+    yield "overlaps of 40,000 values in one arena / its bare parse", f"{sweep / bare:.2f}", "1"
 
 
 def _module(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """The HLO module of the biggest set, which is loaded after the first answer, over its bare parse."""
+    """The HLO module of the biggest set, which loads after the first answer, over its bare parse."""
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     files = find_set(assignment)
     text = files.paths[FileKind.HLO].read_bytes()
     bare = min(_timed(lambda: Parser(HLO).parse(text)) for _ in range(3))
     seconds = min(_timed(lambda: load_module(files, {}, None, never)) for _ in range(3))
-    yield "the HLO module of the 70B set, over its bare parse", f"{seconds / bare:.2f}", "2.5"
+    yield "HLO module of the 70B set / its bare parse", f"{seconds / bare:.2f}", "2.5"
 
 
 def _arena(count: int) -> str:
-    """A dump of so many values in one arena, of which a thousand share its bytes at each step."""
+    """A dump with `count` values in one arena, of which 1,000 are live at each step."""
     places = [(number % 1000 * 256, number // 1000 * 1000 + number % 1000) for number in range(count)]
     slices = "".join(
         f" value: <{n} v.{n} @0> (size=256,offset={offset}): f32[64]{{0}}\n" for n, (offset, _) in enumerate(places)
@@ -197,7 +198,7 @@ def _arena(count: int) -> str:
 
 
 def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
-    """How the cost of one file grows with its size, relative to the smallest."""
+    """The cost per byte of files of growing size, relative to the smallest file."""
     files = [next(SHARED_DUMPS.glob("cpu-jaxlib0.8.3/mlp_train/*-buffer-assignment.txt"))]
     files += [next(SHARED_DUMPS.glob("cpu-jaxlib0.4.30/transformer_train/*-buffer-assignment.txt"))]
     files += sorted(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
@@ -211,7 +212,7 @@ def _growth(dumps: Path) -> Iterator[tuple[str, str, str]]:
             first = first or seconds / size
             bar = "linear" if path is doubled else ""
             yield (
-                f"cost per byte of one file of {size / 1e6:.1f} MB, over that of the smallest",
+                f"cost per byte of a file of {size / 1e6:.1f} MB / that of the smallest",
                 f"{seconds / size / first:.2f}",
                 bar,
             )
@@ -222,7 +223,7 @@ def _load(path: Path) -> None:
 
 
 def _doubled(text: str) -> str:
-    """A dump of twice the program: its parts, and the same once more under other names, ids and steps."""
+    """A dump of twice the program: every part twice, the second time with other names, ids and steps."""
     import re
 
     head, rest = text.split("\n\nTotal bytes used: ")

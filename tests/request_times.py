@@ -1,4 +1,4 @@
-"""How long each request takes, as an editor sees it: from the message to the answer, on the biggest dumps."""
+"""Measure the time from each request to its answer on the biggest dumps, as an editor sees it."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ from xla_lens.files import find_set
 from xla_lens.syntax.file_names import FileKind
 
 _REQUESTS = int(os.environ.get("XLA_LENS_REQUESTS", "2000"))
-"""Requests of each kind, at random places or about any of the documents."""
+"""Number of requests of each method, at random positions or about random documents."""
 
 _EDITS = 20
 _STARTS = 10
@@ -29,7 +29,7 @@ Times: TypeAlias = list[float]
 
 @dataclass
 class _Opened:
-    """A document that is open: its address, and its lines."""
+    """An open document: its URI and its lines."""
 
     uri: str
     lines: list[str]
@@ -37,21 +37,21 @@ class _Opened:
 
 async def request_times(dumps: Path) -> list[tuple[str, ...]]:
     """The rows of a table: the request, its times on the 70B set, on one file of 48 MB and on the HLO module of the 70B
-    set, and its bar.
+    set, and its target in ms.
     """
-    # That of this process would look through all lines of the documents in the midst of an answer.
+    # The collector of this process would scan all lines of the documents while it waits for an answer.
     gc.disable()
     assignment = next(dumps.glob("*/llama3_70b*/module_0000*-buffer-assignment.txt"))
     of_set = [path for kind, path in find_set(assignment).paths.items() if kind in _SET]
     single = max(dumps.glob("cpu-big*/*/*-buffer-assignment.txt"), key=lambda path: path.stat().st_size)
     columns = [await _all(of_set), await _all([single]), await _all([find_set(assignment).paths[FileKind.HLO]])]
-    rows = [(name, *(_told(column[name]) for column in columns), bar) for name, bar in _BARS.items()]
-    rows.append(("start to the answer to `initialize`", _told(await _starts()), "", "", "400"))
+    rows = [(name, *(_median_and_p99(column[name]) for column in columns), target) for name, target in _TARGETS.items()]
+    rows.append(("start to the answer to `initialize`", _median_and_p99(await _starts()), "", "", "400"))
     return rows
 
 
-_BARS = {
-    "nothing, which takes pygls and the pipes": "",
+_TARGETS = {
+    "none: pygls and the pipes alone": "",
     "hover": "5",
     "definition": "5",
     "documentHighlight": "5",
@@ -89,28 +89,28 @@ async def _all(paths: list[Path]) -> dict[str, Times]:
 
 
 class _Measure:
-    """Requests to a server that has some documents open."""
+    """Requests to a server with open documents."""
 
     def __init__(self, client: Client, opened: list[_Opened], chance: random.Random) -> None:
         self._client, self._opened, self._chance = client, opened, chance
 
     async def requests(self) -> dict[str, Times]:
-        times = {"nothing, which takes pygls and the pipes": await self._each(_REQUESTS, self._nothing)}
+        times = {"none: pygls and the pipes alone": await self._each(_REQUESTS, self._nothing)}
         for name in ("hover", "definition", "documentHighlight"):
-            times[name] = await self._each(_REQUESTS, self._at_a_place(f"textDocument/{name}"))
+            times[name] = await self._each(_REQUESTS, self._at_a_position(f"textDocument/{name}"))
         times["selectionRange"] = await self._each(_REQUESTS, self._selection)
         for name in ("semanticTokens/range", "inlayHint"):
             times[f"{name}, {_LINES} lines"] = await self._each(_REQUESTS, self._of_lines(f"textDocument/{name}"))
         for name in ("references", "prepareCallHierarchy", "codeAction"):
-            times[name] = await self._each(_REQUESTS, self._at_a_place(f"textDocument/{name}"))
+            times[name] = await self._each(_REQUESTS, self._at_a_position(f"textDocument/{name}"))
         items = await self._items()
         for name in ("callHierarchy/incomingCalls", "callHierarchy/outgoingCalls"):
-            times[name] = await self._each(_REQUESTS, self._of_one(name, "item", items))
+            times[name] = await self._each(_REQUESTS, self._of_item(name, "item", items))
         for name in ("foldingRange", "documentLink", "documentSymbol", "codeLens"):
             times[name] = await self._each(_REQUESTS, self._of_document(f"textDocument/{name}"))
         lenses = await self._lenses()
         times["codeLens/resolve"] = await self._each(
-            _REQUESTS if lenses else 0, self._of_one("codeLens/resolve", "", lenses)
+            _REQUESTS if lenses else 0, self._of_item("codeLens/resolve", "", lenses)
         )
         await self._symbols()
         times["workspace/symbol"] = await self._each(_REQUESTS, self._symbols)
@@ -128,7 +128,7 @@ class _Measure:
     async def _nothing(self) -> Any:
         return await self._client.request("textDocument/hover", _place(_Opened("file:///nothing", ["x"]), self._chance))
 
-    def _at_a_place(self, method: str) -> Callable[[], Awaitable[Any]]:
+    def _at_a_position(self, method: str) -> Callable[[], Awaitable[Any]]:
         async def request() -> Any:
             place = _place(self._chance.choice(self._opened), self._chance)
             position = place["position"]
@@ -157,10 +157,10 @@ class _Measure:
 
         return request
 
-    def _of_one(self, method: str, name: str, ones: list[Any]) -> Callable[[], Awaitable[Any]]:
+    def _of_item(self, method: str, name: str, items: list[Any]) -> Callable[[], Awaitable[Any]]:
         async def request() -> Any:
-            one = self._chance.choice(ones)
-            return await self._client.request(method, {name: one} if name else one)
+            item = self._chance.choice(items)
+            return await self._client.request(method, {name: item} if name else item)
 
         return request
 
@@ -168,7 +168,7 @@ class _Measure:
         return await self._client.request("workspace/symbol", {"query": self._chance.choice(_QUERIES)})
 
     async def _edit(self) -> Any:
-        """A space more at the end of a line, and a hover at another place at once."""
+        """Append a space to a line, and request a hover elsewhere at once."""
         opened = max(
             self._opened, key=lambda opened: len(opened.lines) if len(self._opened) == 1 else -len(opened.lines)
         )
@@ -183,7 +183,7 @@ class _Measure:
     async def _items(self) -> list[Any]:
         items: list[Any] = []
         while len(items) < 500:
-            items += await self._at_a_place("textDocument/prepareCallHierarchy")() or []
+            items += await self._at_a_position("textDocument/prepareCallHierarchy")() or []
         return items
 
     async def _lenses(self) -> list[Any]:
@@ -213,7 +213,7 @@ async def _starts() -> Times:
     return times
 
 
-def _told(times: Times) -> str:
+def _median_and_p99(times: Times) -> str:
     if not times:
         return ""
     return f"{statistics.median(times) * 1000:.1f}, {sorted(times)[len(times) * 99 // 100] * 1000:.1f}"

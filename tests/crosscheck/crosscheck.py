@@ -1,7 +1,7 @@
-"""Compares XLA Lens with XLA's own protos and with xprof: `python crosscheck.py --python PYTHON`, or `make crosscheck`.
+"""Compare XLA Lens with XLA's own protos and with xprof: `python crosscheck.py --python PYTHON`, or `make crosscheck`.
 
-PYTHON has jax and xprof. Prints tables; the exit status is 1 if a difference is not explained by the rules. With
-`--record`, what the peers said is kept for the tests: dumps/, facts.json and the tables in README.md.
+PYTHON has jax and xprof. Prints tables, and exits with status 1 if the rules do not explain a difference. `--record`
+saves the peers' numbers for the tests: dumps/, facts.json and the tables in README.md.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-# In place of this folder, in which this file has the name of the package.
+# Replaces this folder, in which this file would hide the package of the same name.
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -36,7 +36,7 @@ KEPT = (
 
 
 def run(python: Path, script: str, *arguments: Path) -> str:
-    """What a script prints that runs in the other Python. Its own messages are shown only if it fails."""
+    """Run a script in the other Python and return its output. Its log is printed only if it fails."""
     command = [python, HERE / script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -45,7 +45,7 @@ def run(python: Path, script: str, *arguments: Path) -> str:
 
 
 def compare_all(folder: Path, facts: dict[str, Any]) -> list[Result]:
-    """The results for all dump sets of a folder, which must be those that the facts are about."""
+    """Compare all dump sets of a folder, which must be those that the facts describe."""
     results = [
         compare(module, loaded.analysis, facts["modules"][module])
         for loaded in load_sets([folder])
@@ -57,7 +57,7 @@ def compare_all(folder: Path, facts: dict[str, Any]) -> list[Result]:
 
 
 def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
-    """The calls that xprof tells otherwise, of all dump sets of a folder."""
+    """The stack frames in which xprof and we differ, for all dump sets of a folder."""
     wrong = []
     for files in find_sets(folder):
         name, loaded = module_name(files.stem.name + ".txt"), load_module(files, {}, None, lambda: False)
@@ -68,7 +68,7 @@ def compare_stacks(folder: Path, facts: dict[str, Any]) -> list[str]:
 
 
 def readme_with(text: str, shown: str) -> str:
-    """README.md with other tables between its two marks."""
+    """README.md with the tables between its two marks replaced."""
     before, mark, rest = text.partition("<!-- tables -->\n")
     _, end, after = rest.partition("<!-- end of tables -->\n")
     assert mark
@@ -77,7 +77,7 @@ def readme_with(text: str, shown: str) -> str:
 
 
 def record(folder: Path, facts: dict[str, Any], shown: str) -> None:
-    """Keeps what was found for the tests."""
+    """Save the dumps, the facts and the tables for the tests."""
     shutil.rmtree(DUMPS, ignore_errors=True)
     DUMPS.mkdir()
     for path in sorted(folder.iterdir()):
@@ -95,7 +95,7 @@ def _compact(one: Any) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", type=Path, required=True, help="a Python with jax and xprof")
-    parser.add_argument("--record", action="store_true", help="keep what was found for the tests")
+    parser.add_argument("--record", action="store_true", help="save the peers' numbers for the tests")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,4 +1,4 @@
-"""What XLA Lens read from the texts of a dump set, in the form of the facts of the peers."""
+"""Our reading of a dump set, in the format of the peers' facts."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +11,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import NONE, Column, Kind
 
 ALLOC, FREE, SHARE = range(3)
-"""What happens in the heap simulator."""
+"""Kinds of events in the heap simulator's trace."""
 
 WHOLE_LIFE = Kind.PARAMETER | Kind.MAYBE_LIVE_OUT | Kind.CONSTANT
 _SPECIAL = WHOLE_LIFE | Kind.THREAD_LOCAL
@@ -19,18 +19,19 @@ _SPECIAL = WHOLE_LIFE | Kind.THREAD_LOCAL
 
 @dataclass
 class Simulated:
-    """A heap simulation told from our live ranges: events, the step of each, and how many events precede each step, and
-    precede its first FREE that is no part of a SHARE.
-    """
+    """A heap simulation derived from our live ranges."""
 
     events: list[list[int]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
+    """The step of each event."""
     before: list[int] = field(default_factory=list)
+    """For each step, the number of events before it."""
     begun: list[int] = field(default_factory=list)
+    """For each step, the number of events before its first FREE that is not part of a SHARE."""
 
 
 class Ours:
-    """What XLA Lens knows of a dump set, in the form of the facts."""
+    """A dump set as XLA Lens reads it, in the format of the facts."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.dump, self.memory = analysis.dump, analysis.memory
@@ -85,11 +86,11 @@ class Ours:
         return dict(zip(map(str, values.id.tolist()), steps, strict=True))
 
     def values_in(self, row: int) -> list[int]:
-        """The values of an allocation."""
+        """The rows of the values in an allocation."""
         return [value for value, place in enumerate(self.dump.values.allocation.tolist()) if place == row]
 
     def rows(self, color: int, kinds: Kind) -> list[int]:
-        """The allocations of a memory space that are of one of some kinds; without kinds, those of no kind."""
+        """The allocations of a memory space that have one of `kinds`. With no kinds, those of no kind."""
         table = self.dump.allocations
         kinds_of = table.kind & int(_SPECIAL)
         is_wanted = (kinds_of & int(kinds)) != 0 if kinds else kinds_of == 0
@@ -102,11 +103,11 @@ class Ours:
         return sum(self.memory.allocation(row).at(step) for row in rows)
 
     def is_table(self, value: int) -> bool:
-        """Whether a value is a tuple's table of pointers."""
+        """Whether a value is the pointer table of a tuple."""
         return (self.dump.shape(value) or b"").startswith(b"(")
 
     def counted_whole(self, rows: list[int]) -> Column:
-        """At each step the sum of the sizes of the live values in some allocations, without tables."""
+        """The total size of the live values in some allocations at each step, without pointer tables."""
         values = self.dump.values
         changes = np.zeros(self.last_step + 2, np.int64)
         is_here = np.isin(values.allocation, rows) & (values.start_step != NONE)
@@ -116,7 +117,7 @@ class Ours:
         return changes.cumsum()
 
     def tables_at(self, rows: list[int], step: int) -> int:
-        """The bytes of tables of pointers that are live in some allocations."""
+        """The bytes of the pointer tables that are live in some allocations at a step."""
         values = self.dump.values
         covered = {
             (row, byte)
@@ -128,7 +129,7 @@ class Ours:
         return len(covered)
 
     def simulated(self, rows: list[int], trace: list[list[int]]) -> Simulated:
-        """The events of XLA's heap simulator by our live ranges. `trace`, XLA's own, tells only what shares."""
+        """Derive the heap simulator's events from our live ranges. Only which values share comes from XLA's `trace`."""
         values = self.dump.values
         ranges = {
             int(values.id[value]): (int(values.start_step[value]), int(values.end_step[value]))
@@ -138,22 +139,22 @@ class Ours:
         }
         shared = {event[1]: event[2] for event in trace if event[0] == SHARE}
         taken_over = {event[1] for before, event in pairwise(trace) if event[0] == SHARE and before == [FREE, event[2]]}
-        told = Simulated()
+        simulated = Simulated()
 
-        def tell(*event: int) -> None:
-            told.events.append(list(event))
-            told.steps.append(step)
+        def add(*event: int) -> None:
+            simulated.events.append(list(event))
+            simulated.steps.append(step)
 
         order = sorted(ranges, key=lambda id: (*ranges[id], id))
         for step in range(self.last_step + 1):
-            told.before.append(len(told.events))
+            simulated.before.append(len(simulated.events))
             freed = [id for id in order if ranges[id][1] == step]
             for id in (id for id in order if ranges[id][0] == step):
                 if id in taken_over and shared[id] in freed:
                     freed.remove(shared[id])
-                    tell(FREE, shared[id])
-                tell(*((SHARE, id, shared[id]) if id in shared else (ALLOC, id)))
-            told.begun.append(len(told.events))
+                    add(FREE, shared[id])
+                add(*((SHARE, id, shared[id]) if id in shared else (ALLOC, id)))
+            simulated.begun.append(len(simulated.events))
             for id in freed:
-                tell(FREE, id)
-        return told
+                add(FREE, id)
+        return simulated

@@ -1,7 +1,7 @@
-"""What two peers say of dumps: `python peers.py FOLDER` prints it as JSON, by module.
+"""The numbers of two peers: `python peers.py FOLDER` prints them as JSON, by module.
 
-The one is XLA itself, in the `buffer_assignment` of the HLO proto that it writes beside the texts. The other is xprof's
-memory viewer, which computes from the same proto. Needs xprof (and its protobuf) and nothing of XLA Lens.
+One peer is XLA itself: the `buffer_assignment` of the HLO proto that it writes beside the texts. The other is xprof's
+memory viewer, which computes from the same proto. Needs xprof (and its protobuf), but not XLA Lens.
 """
 
 import json
@@ -57,11 +57,11 @@ _FIELDS: dict[str, dict[str, tuple[int, str]]] = {
     "Trace": {"events": (1, "Event*"), "buffer_allocation_index": (3, "int64")},
     "Event": {"kind": (1, "int64"), "buffer_id": (2, "int64"), "share_with_canonical_id": (5, "int64")},
 }
-"""The part of xla/service/hlo.proto that is compared. No package on PyPI brings it without TensorFlow."""
+"""The part of xla/service/hlo.proto that we compare. On PyPI, only TensorFlow ships that proto."""
 
 
 def _message() -> Any:
-    """The class of `HloProto`."""
+    """The message class `HloProto`."""
     field_type = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="crosscheck.proto", package="crosscheck", syntax="proto3")
     for name, fields in _FIELDS.items():
@@ -81,7 +81,7 @@ def _message() -> Any:
 
 
 def proto_facts(data: bytes) -> dict[str, Any]:
-    """Allocations with their buffers, where each buffer is defined, the schedule and the heap simulator's traces."""
+    """The allocations with their buffers, the definitions of buffers, the schedule and the heap simulator's traces."""
     hlo = _message().FromString(data)
     instructions = {one.id: one for computation in hlo.hlo_module.computations for one in computation.instructions}
     schedule = list(_flat_schedule(hlo.hlo_module, instructions))
@@ -119,7 +119,7 @@ def proto_facts(data: bytes) -> dict[str, Any]:
         "traces": [
             {
                 "allocation": trace.buffer_allocation_index,
-                # ALLOC: [0, id], FREE: [1, id], SHARE_WITH: [2, id, id that has the bytes already].
+                # ALLOC: [0, id], FREE: [1, id], SHARE_WITH: [2, id, id that holds the bytes already].
                 "events": [
                     [one.kind, one.buffer_id, one.share_with_canonical_id][: 3 if one.kind == 2 else 2]
                     for one in trace.events
@@ -131,8 +131,8 @@ def proto_facts(data: bytes) -> dict[str, Any]:
 
 
 def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
-    """The names of the instructions in the order in which they run; before a loop, a call or a conditional all of what
-    it calls, as HloLiveRange counts steps.
+    """The names of the instructions in the order in which HloLiveRange numbers them: the computations that a loop, a
+    call or a conditional calls come before it.
     """
     sequences = {item.key: item.value.instruction_ids for item in module.schedule.sequences}
 
@@ -149,8 +149,8 @@ def _flat_schedule(module: Any, instructions: dict[int, Any]) -> Iterator[str]:
 
 
 def _start(definer: Any, entry: Any, schedule: list[str]) -> int | None:
-    """The step at which a buffer begins: that of the instruction that defines it, 0 for a parameter of the program.
-    None for what does not run step by step, such as the inside of a fusion or of a sort's comparison.
+    """The first step of a buffer: the step of its defining instruction, or 0 for a parameter of the program. None
+    inside computations without steps of their own, such as fusions and the comparator of a sort.
     """
     if definer.opcode == "parameter" and definer in entry.instructions:
         return 0
@@ -165,7 +165,7 @@ def _place(of: Any, index: Any) -> str:
 
 
 def xprof_shows(path: Path, colors: list[int]) -> dict[str, Any]:
-    """What the memory viewer shows, for each memory space."""
+    """The output of the memory viewer for each memory space."""
     from xprof.convert.raw_to_tool_data import xspace_to_tool_data
 
     shown = {}
@@ -181,13 +181,13 @@ def xprof_shows(path: Path, colors: list[int]) -> dict[str, Any]:
 
 
 def stacks(shown: dict[str, Any]) -> dict[str, list[str]]:
-    """The calls that made each object at the peak, the innermost first, by its instruction."""
+    """The stack frames of each object at the peak, innermost first, by instruction."""
     objects = [one for one in shown.get("maxHeap", []) if "instructionName" in one and "sourceInfo" in one]
     return {one["instructionName"]: one["sourceInfo"]["stackFrame"].split("\n") for one in objects}
 
 
 def viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
-    """What the memory viewer says of one memory space. MiB are powers of two of bytes, so that they are exact."""
+    """The numbers of the memory viewer for one memory space. Its MiB convert to bytes exactly."""
     objects = shown.get("maxHeap", [])
     return {
         "total": _bytes(shown, "totalBufferAllocationMib"),
@@ -201,7 +201,7 @@ def viewer_facts(shown: dict[str, Any]) -> dict[str, Any]:
             id: [span.get("start", 0), span.get("limit", 0)]
             for id, span in sorted(shown.get("logicalBufferSpans", {}).items(), key=lambda item: int(item[0]))
         },
-        # An object without an instruction is the sum of all small ones.
+        # The object without an instruction is the sum of all small ones.
         "at_peak": sorted([one["logicalBufferId"], _bytes(one, "logicalBufferSizeMib")] for one in objects),
         "blocks": sorted(
             [one["logicalBufferId"], *(_exact(one.get(key, 0)) for key in ("offset", "size", "startStep", "endStep"))]
@@ -223,7 +223,7 @@ def _exact(number: float) -> int:
 
 
 def modules(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The modules of a folder of dumps with their protos."""
+    """The modules in a folder of dumps, with their protos."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         yield path.name.removesuffix(SUFFIX).split(".", 1)[1], path
 

@@ -1,6 +1,6 @@
 """Small programs for the CPU: `python programs.py FOLDER` compiles each into a dump with texts and protos.
 
-Needs jax and nothing of XLA Lens.
+Needs jax, but not XLA Lens.
 """
 
 import os
@@ -19,7 +19,7 @@ from jax import lax
 
 
 def of(*shape: int, dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
-    """An argument that is never there."""
+    """The shape of an argument; compiling needs no data."""
     return jax.ShapeDtypeStruct(shape, dtype)
 
 
@@ -81,7 +81,7 @@ def zero_size(a: Any, b: Any, c: Any) -> Any:
 
 
 def reuse(x: Any, y: Any) -> Any:
-    """Values of many sizes that come and go, out of order."""
+    """Values of many sizes whose live ranges overlap irregularly."""
     kept = [jnp.sort(x[: 16 * n] * y, axis=0) for n in (7, 3, 5, 2)]
     late = jnp.cumsum(kept[0], axis=0)[:32] @ jnp.fft.fft(kept[1][:32]).real.T
     return jnp.sort(late) @ kept[2][:32], jnp.argsort(kept[3], axis=1)
@@ -101,7 +101,7 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]] = [
 ]
 
 if __name__ == "__main__":
-    # Names of files without the folders of this machine.
+    # File names without the folders of the machine that compiles.
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
     for function, arguments, donated in PROGRAMS:
         jax.jit(function, donate_argnums=donated).lower(*arguments).compile()

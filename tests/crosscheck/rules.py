@@ -1,7 +1,7 @@
-"""Our numbers beside those of the peers, and the rules by which a peer counts otherwise; README.md explains them.
+"""The comparison of our numbers with those of the peers, and the rules that explain where a peer counts differently.
 
-A rule works on what XLA Lens read from the texts. Of a peer it takes one thing that the texts do not say: which values
-the heap simulator made share their bytes.
+README.md explains the rules. Each one computes a peer's number from our reading of the texts. They take one fact from a
+peer that the texts do not have: which values share their bytes in the heap simulator.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.syntax.columns import Kind
 
 SMALL_BYTES = 16 << 10
-"""xprof shows smaller objects as one."""
+"""xprof merges smaller objects into one."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One thing: our number, or all of our numbers, by the rules of a peer, and the peer's."""
+    """Our number or numbers, computed by the rules of a peer, and those of the peer."""
 
     what: str
     by_rules: Any
@@ -30,7 +30,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Peak:
-    """How our peak becomes xprof's, in summands: the sum of all but the last two."""
+    """The terms that lead from our peak to xprof's: `ours + other_step + not_live_then + tables == theirs`."""
 
     ours: int
     our_step: int
@@ -42,7 +42,7 @@ class Peak:
 
 
 def compare_proto(ours: Ours, proto: dict[str, Any]) -> list[Comparison]:
-    """XLA's proto: all is the same. (Its traces are compared by memory space.)"""
+    """Compare with XLA's proto, without rules. `Space` compares its traces."""
     reserved = sum(space.reserved_bytes for space in ours.memory.spaces)
     pairs = {
         "allocations": (ours.allocations, proto["allocations"]),
@@ -55,7 +55,7 @@ def compare_proto(ours: Ours, proto: dict[str, Any]) -> list[Comparison]:
 
 
 class Space:
-    """One memory space, by us and by xprof."""
+    """One memory space, in our numbers and in xprof's."""
 
     def __init__(self, ours: Ours, color: int, facts: dict[str, Any]) -> None:
         self.ours, self.color, self.xprof = ours, color, facts["xprof"][str(color)]
@@ -69,19 +69,19 @@ class Space:
         traces = [events for events in traces if events and events[0][1] in inside]
         assert len(traces) <= 1, "xprof shows only one of several traces"
         self.trace: list[list[int]] = traces[0] if traces else []
-        self.told = ours.simulated(self.temps, self.trace)
+        self.simulated = ours.simulated(self.temps, self.trace)
         self.roots = self._roots()
 
     def _roots(self) -> dict[int, int]:
-        """For each value of the trace the first of those that it shares its bytes with."""
+        """For each value of the trace, the first value that it shares its bytes with."""
         roots: dict[int, int] = {}
-        for kind, id, *of in self.told.events:
+        for kind, id, *of in self.simulated.events:
             if kind != FREE:
                 roots[id] = roots[of[0]] if of else id
         return roots
 
     def heap_by_step(self) -> list[int]:
-        """The bytes of the heap at each step: ours without tables, and all that xprof keeps for the whole life."""
+        """Heap bytes at each step: ours without pointer tables, plus everything that xprof keeps for the whole run."""
         whole_life = self.ours.size(self.whole_life)
         return [whole_life + self._heap_at(step) for step in range(self.ours.last_step + 1)]
 
@@ -89,17 +89,20 @@ class Space:
         return self.ours.live_at(self.temps, step) - self.ours.tables_at(self.temps, step)
 
     def shown_heap_by_step(self) -> list[int]:
-        """xprof has a size before each event and one after the last: the most from before a step to its first FREE."""
+        """xprof's heap bytes at each step: its largest size from before the step to the first FREE in it."""
         sizes = self.xprof["heap_sizes"] or [self.xprof["peak"]]
-        return [max(sizes[first : last + 1]) for first, last in zip(self.told.before, self.told.begun, strict=True)]
+        return [
+            max(sizes[first : last + 1])
+            for first, last in zip(self.simulated.before, self.simulated.begun, strict=True)
+        ]
 
     def heap_by_event(self) -> list[int]:
-        """The same before each event and after the last. Values that share bytes count once, from first to last."""
-        if not self.told.events:
+        """Heap bytes before each event and after the last one. Values that share bytes count once."""
+        if not self.simulated.events:
             return []
         sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
         heap, live = [self.ours.size(self.whole_life)], dict.fromkeys(self.roots.values(), 0)
-        for kind, id, *_ in self.told.events:
+        for kind, id, *_ in self.simulated.events:
             root = self.roots[id]
             live[root] += -1 if kind == FREE else 1
             changes = live[root] == (0 if kind == FREE else 1)
@@ -107,33 +110,35 @@ class Space:
         return heap
 
     def spans(self) -> dict[str, list[int]]:
-        """From the event that takes bytes to the one that frees them. Where several values share bytes, one has a span
-        whose event finds none of them live; it ends when none is any more if it is an ALLOC, else at its own FREE.
+        """The first and last event of each value that has a span, by the id of the value.
+
+        Among values that share bytes, only one that starts while none of them is live has a span. It ends with the last
+        of them if it starts with ALLOC, and at its own FREE otherwise.
         """
         spans: dict[str, list[int]] = {}
         live = dict.fromkeys(self.roots.values(), 0)
-        for place, (kind, id, *_) in enumerate(self.told.events):
+        for place, (kind, id, *_) in enumerate(self.simulated.events):
             root = self.roots[id]
             live[root] += -1 if kind == FREE else 1
             if kind != FREE and live[root] == 1:
-                spans[str(id)] = [place, len(self.told.events) - 1]
+                spans[str(id)] = [place, len(self.simulated.events) - 1]
             elif kind == FREE and id != root and str(id) in spans:
                 spans[str(id)][1] = place
-            elif kind == FREE and not live[root] and spans[str(root)][1] == len(self.told.events) - 1:
+            elif kind == FREE and not live[root] and spans[str(root)][1] == len(self.simulated.events) - 1:
                 spans[str(root)][1] = place
         return dict(sorted(spans.items(), key=lambda item: int(item[0])))
 
     def blocks(self) -> list[list[int]]:
-        """The rectangles of the timeline: the allocation, and each value that has a span."""
-        if not self.told.events:
+        """The rectangles of the timeline: the allocation and each value that has a span."""
+        if not self.simulated.events:
             return []
         places = {id: place for row in self.temps for id, *place in self.ours.allocations[row]["buffers"]}
         blocks = [[int(id), *places[int(id)], *span] for id, span in self.spans().items()]
-        return sorted([[-1, 0, self.ours.size(self.temps), 0, len(self.told.events)], *blocks])
+        return sorted([[-1, 0, self.ours.size(self.temps), 0, len(self.simulated.events)], *blocks])
 
     def at_peak(self) -> list[list[int]]:
-        """Of each allocation that is kept for the whole life the biggest value, and of the heap at the peak each group
-        of values that share bytes, as the last of them that has a span. What is small is one.
+        """The objects at the peak: the largest value of each allocation that is kept for the whole run, and for each
+        group of heap values that share bytes the last one with a span. Small objects are merged into one.
         """
         sizes = {id: size for row in self.temps for id, _, size in self.ours.allocations[row]["buffers"]}
         objects = []
@@ -151,7 +156,7 @@ class Space:
         for group in groups:
             begun = [
                 id
-                for kind, id, *_ in self.told.events[: self.xprof["peak_event"] + 1]
+                for kind, id, *_ in self.simulated.events[: self.xprof["peak_event"] + 1]
                 if kind != FREE and self.roots[id] == group and str(id) in spans
             ]
             objects.append([begun[-1], sizes[begun[-1]]])
@@ -160,12 +165,12 @@ class Space:
 
     @property
     def their_step(self) -> int:
-        """The step of xprof's peak. Without a heap nothing changes in its view: then our own."""
-        return self.told.steps[self.xprof["peak_event"]] if self.told.steps else self.space.peak_step or 0
+        """The step of xprof's peak, or of ours if there is no heap."""
+        return self.simulated.steps[self.xprof["peak_event"]] if self.simulated.steps else self.space.peak_step or 0
 
     @property
     def peak(self) -> Peak:
-        """How our peak becomes theirs."""
+        """The terms that lead from our peak to theirs."""
         step, live = self.their_step, self.space.live.at(self.their_step)
         return Peak(
             ours=self.space.peak_live_bytes,
@@ -187,7 +192,7 @@ class Space:
         peak_event = by_event.index(max(by_event)) - 1 if by_event else 0
         peak_step = heap.index(max(heap)) if by_event else self.their_step
         return [
-            Comparison("heap simulator", self.told.events, self.trace),
+            Comparison("heap simulator", self.simulated.events, self.trace),
             Comparison("total", without_local, xprof["total"]),
             Comparison("parameters", parameters, xprof["parameters"]),
             Comparison("live-out", live_out, xprof["live_out"]),
@@ -205,7 +210,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Result:
-    """What was found for a module."""
+    """The comparisons for one module."""
 
     module: str
     ours: Ours
@@ -214,12 +219,12 @@ class Result:
 
     @property
     def differences(self) -> list[Comparison]:
-        """What no rule explains."""
+        """The comparisons that no rule explains."""
         return [one for one in self.comparisons if not one.is_explained]
 
 
 def compare(module: str, analysis: Analysis, facts: dict[str, Any]) -> Result:
-    """Compares a dump set with what the peers say of its module."""
+    """Compare a dump set with the facts of the peers about its module."""
     ours = Ours(analysis)
     spaces = [Space(ours, int(color), facts) for color in facts["xprof"]]
     traces = [trace for trace in facts["proto"]["traces"] if trace["events"]]

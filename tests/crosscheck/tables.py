@@ -1,4 +1,4 @@
-"""The results as tables in Markdown, for the terminal and for README.md."""
+"""The results as Markdown tables, for the terminal and for README.md."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _LISTS = ("heap simulator", "heap by event", "heap by step", "spans", "blocks", 
 
 
 def tables(results: list[Result], versions: dict[str, str]) -> str:
-    """All tables. A number stands there once where both sides have it, else as `ours ≠ theirs`."""
+    """All tables. A number on which both sides agree is printed once, others as `ours ≠ theirs`."""
     comparisons = sum(len(result.comparisons) for result in results)
     differences = sum(len(result.differences) for result in results)
     spaces = [(result, space) for result in results for space in result.spaces]
@@ -36,7 +36,7 @@ def tables(results: list[Result], versions: dict[str, str]) -> str:
 
 
 def unexplained(results: list[Result]) -> str:
-    """Each difference in full."""
+    """Every difference in full."""
     lines = [
         f"{result.module}: {one.what} differs:\n  ours, by the rules: {one.by_rules}\n  theirs: {one.theirs}"
         for result in results
@@ -75,7 +75,7 @@ def _peaks(result: Result, space: Space) -> Iterable[str]:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[Iterable[str]]) -> str:
-    """The first column flush left, the others flush right."""
+    """A table with its first column aligned left and the others right."""
     cells = [list(header), *([*row] for row in rows)]
     name, *numbers = (max(map(len, column)) for column in zip(*cells, strict=True))
     lines = [[row[0].ljust(name), *map(str.rjust, row[1:], numbers)] for row in cells]

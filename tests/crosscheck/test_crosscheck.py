@@ -1,4 +1,4 @@
-"""Our numbers against those of XLA's protos and of xprof for the same programs, as `crosscheck.py` recorded them."""
+"""Our numbers agree with XLA's protos and with xprof, as `crosscheck.py` recorded them."""
 
 import copy
 import json
@@ -28,19 +28,19 @@ def _result(module: str) -> Result:
 
 
 @pytest.mark.parametrize("module", _MODULES)
-def test_the_peers_agree_or_a_rule_explains_why_not(module: str) -> None:
+def test_peers_agree_or_a_rule_explains_the_difference(module: str) -> None:
     result = _result(module)
     assert not result.differences
     assert len(result.comparisons) == 6 + 13 * len(result.spaces)
 
 
-def test_xprof_tells_the_same_calls() -> None:
+def test_stack_frames_equal_those_of_xprof() -> None:
     for module, facts in _MODULES.items():
         assert not list(wrong_stacks(module_of(_path(module)), facts["stacks"]))
     assert sum(len(facts["stacks"]) for facts in _MODULES.values()) > 5
 
 
-def test_the_programs_have_what_the_rules_are_about() -> None:
+def test_programs_exercise_all_rules() -> None:
     results = [_result(module) for module in _MODULES]
     peaks = [space.peak for result in results for space in result.spaces]
     assert any(peak.tables for peak in peaks)
@@ -50,27 +50,27 @@ def test_the_programs_have_what_the_rules_are_about() -> None:
     assert events == {0, 1, 2}
 
 
-def test_the_readme_shows_what_was_recorded() -> None:
+def test_readme_shows_the_recorded_tables() -> None:
     shown = tables([_result(module) for module in _MODULES], _FACTS["versions"])
     assert f"<!-- tables -->\n\n{shown}\n<!-- end of tables -->" in (_HERE / "README.md").read_text()
 
 
-# ---------------------------------------------------------------- what is wrong is found
+# ---------------------------------------------------------------- wrong numbers are found
 
 
-def _differences(facts: Any, way: tuple[Any, ...] = ()) -> Any:
-    """Facts with each of their numbers changed in turn, and the way to it."""
+def _number_paths(facts: Any, way: tuple[Any, ...] = ()) -> Any:
+    """The path of every number in the facts."""
     for key, fact in facts.items() if isinstance(facts, dict) else enumerate(facts):
         if isinstance(fact, dict | list):
-            yield from _differences(fact, (*way, key))
+            yield from _number_paths(fact, (*way, key))
         elif isinstance(fact, int):
             yield (*way, key)
 
 
 @pytest.mark.parametrize("module", ["jit_mlp_donated", "jit_scan"])
-def test_any_other_number_of_a_peer_is_found(module: str) -> None:
+def test_any_changed_number_of_a_peer_is_found(module: str) -> None:
     count = 0
-    for way in _differences(_MODULES[module]):
+    for way in _number_paths(_MODULES[module]):
         if way[:2] == ("proto", "traces") and way[3] == "allocation":
             continue  # not compared: XLA numbers allocations anew after the simulation
         facts = copy.deepcopy(_MODULES[module])
@@ -81,7 +81,7 @@ def test_any_other_number_of_a_peer_is_found(module: str) -> None:
         try:
             is_found = bool(compare(module, analysis_of(_path(module)), facts).differences)
         except (KeyError, IndexError):
-            is_found = True  # a value or an event that is not there
+            is_found = True  # a value or an event that does not exist
         assert is_found, way
         count += 1
     assert count > 500
@@ -99,7 +99,7 @@ def test_any_other_number_of_a_peer_is_found(module: str) -> None:
         ("-live-range.txt", "    28:multiply_add_fusion\n", "    28:multiply_add_fusion.1\n", "schedule"),
     ],
 )
-def test_another_number_of_a_text_is_found(tmp_path: Path, ending: str, old: str, new: str, what: str) -> None:
+def test_any_changed_number_of_a_text_is_found(tmp_path: Path, ending: str, old: str, new: str, what: str) -> None:
     module = "jit_mlp_donated"
     for path in _path(module).parent.glob(f"module_*.{module}.*"):
         text = path.read_text()
@@ -111,12 +111,12 @@ def test_another_number_of_a_text_is_found(tmp_path: Path, ending: str, old: str
     assert what in [one.what for one in result.differences]
 
 
-# ---------------------------------------------------------------- a TPU
+# ---------------------------------------------------------------- TPU
 
 
 @needs_shared_dumps
-def test_the_rules_hold_for_what_xprof_said_of_a_tpu(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """README.md has where xprof's two numbers, 49,809.8 and 62.3 MiB, come from."""
+def test_rules_reproduce_the_numbers_of_xprof_for_a_tpu(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """README.md explains xprof's two numbers, 49,809.8 and 62.3 MiB."""
     big = big_dumps(tmp_path_factory.getbasetemp() / "big")
     path = next(big.glob("tpu-v5p-big-libtpu0.0.51/llama3_8b_unroll_L32/module_0000*-buffer-assignment.txt"))
     ours = Ours(analysis_of.__wrapped__(path))

@@ -1,4 +1,4 @@
-"""The corpus of the two grammars, in the format of `tree-sitter test`, run without that tool."""
+"""Run the corpora of both grammars, which have the format of `tree-sitter test`, without the tree-sitter CLI."""
 
 import re
 from pathlib import Path
@@ -28,12 +28,12 @@ def _cases_in_files() -> int:
 
 
 @pytest.mark.parametrize(("language", "source", "expected"), _cases())
-def test_corpus(language: Language, source: str, expected: str) -> None:
+def test_corpus_case(language: Language, source: str, expected: str) -> None:
     root = Parser(language).parse(source.encode()).root_node
     assert str(root) == re.sub(r"\s+", " ", expected)
 
 
-def test_no_case_is_left_out() -> None:
+def test_every_case_of_the_corpora_runs() -> None:
     assert len(_cases()) == _cases_in_files()
 
 

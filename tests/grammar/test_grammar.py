@@ -1,4 +1,4 @@
-"""What the grammars promise on real dumps and on broken ones."""
+"""The grammars parse every line of real dumps, and recover from broken ones."""
 
 import random
 import shutil
@@ -17,7 +17,7 @@ from xla_lens.syntax.tree import HLO, XLA_DUMP
 _UNKNOWN = Query(XLA_DUMP, "[(unknown_line) (unknown_attribute)] @unknown")
 _HLO = Query(XLA_DUMP, "[(instruction) (shape)] @hlo")
 
-# Kept for the whole run: the binding frees the predicates of a query twice (tree-sitter 0.26.1).
+# Keeps the queries alive until the end: the binding frees the predicates of a query twice (tree-sitter 0.26.1).
 _QUERIES: list[Query] = []
 
 
@@ -30,14 +30,14 @@ def _captured(query: Query, root: Node) -> list[Node]:
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_knows_every_line(path: Path) -> None:
+def test_every_line_is_known(path: Path) -> None:
     root = _root(path)
     assert not root.has_error
     assert not _captured(_UNKNOWN, root)
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_knows_every_line_with_crlf(path: Path) -> None:
+def test_every_line_is_known_with_crlf(path: Path) -> None:
     text = path.read_bytes()
     with_crlf = Parser(XLA_DUMP).parse(text.replace(b"\n", b"\r\n")).root_node
     assert not _captured(_UNKNOWN, with_crlf)
@@ -45,7 +45,7 @@ def test_knows_every_line_with_crlf(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_reads_every_instruction_and_shape(path: Path) -> None:
+def test_every_instruction_and_shape_parses(path: Path) -> None:
     for node in _captured(_HLO, _root(path)):
         root = Parser(HLO).parse(node.text or b"").root_node
         assert not root.has_error, node.text
@@ -53,14 +53,14 @@ def test_reads_every_instruction_and_shape(path: Path) -> None:
 
 
 @needs_shared_dumps
-def test_knows_every_line_of_all_dumps(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_every_line_of_the_collection_is_known(tmp_path_factory: pytest.TempPathFactory) -> None:
     files = dump_paths(SHARED_DUMPS) + dump_paths(big_dumps(tmp_path_factory.getbasetemp() / "big"))
     unknown = []
     parsed = set()
     for path in files:
         root = _root(path)
         assert not root.has_error, path
-        # The text of an error stands beside the dumps of a program that does not fit.
+        # The error message of a program that does not fit into memory, kept beside its dumps.
         if not path.name.startswith("error_"):
             unknown += [(path, node.start_point.row) for node in _captured(_UNKNOWN, root)]
         for node in _captured(_HLO, root):
@@ -74,14 +74,14 @@ def test_knows_every_line_of_all_dumps(tmp_path_factory: pytest.TempPathFactory)
 
 
 @needs_shared_dumps
-def test_gives_no_error_node_for_any_file_there() -> None:
+def test_no_file_of_the_collection_has_error_nodes() -> None:
     for path in sorted(SHARED_DUMPS.rglob("*")):
         if path.is_file() and path.suffix in {".txt", ".md", ".py"}:
             assert not _root(path).has_error, path
 
 
 def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
-    """All rows as text, so that two files can be compared. Sections and tables span rows and are left out."""
+    """All rows as text, to compare two files. Leaves out sections and tables, which span several rows."""
     return [
         (name, text[start:end])
         for name in columns.tables()
@@ -91,7 +91,7 @@ def _rows(columns: FileColumns, text: bytes) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS)[::3], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_a_bad_line_leaves_its_neighbours_alone(path: Path) -> None:
+def test_broken_line_does_not_affect_its_neighbours(path: Path) -> None:
     text = path.read_bytes()
     rows = _rows(tree_columns(text), text)
     lines = text.splitlines(keepends=True)
@@ -100,8 +100,8 @@ def test_a_bad_line_leaves_its_neighbours_alone(path: Path) -> None:
         here = set(_rows(columns, broken))
         line = lines[number]
         lost = {row for row in rows if row not in here}
-        # A line may hold the end of an instruction and a header that is glued to it; a name, or a broken header, may
-        # go over several lines. All that is lost stood in this line.
+        # A line can hold the end of an instruction and, without a line break between them, a header; a name or a broken
+        # header can span several lines. In each case only rows of the broken line may be lost.
         assert all(line.strip(b"\r\n ") in row or row in line for _, row in lost), (number, line, lost)
 
 
@@ -120,20 +120,20 @@ def _random_lines(seed: int, files: list[Path]) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_any_lines_in_any_order_give_no_error_node(seed: int) -> None:
+def test_shuffled_lines_have_no_error_nodes(seed: int) -> None:
     for text in _random_lines(seed, dump_paths(DUMPS)):
         assert not parse_file(text).root_node.has_error, text
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS)[::10], ids=lambda path: str(path.relative_to(DUMPS)))
-def test_any_cut_gives_no_error_node(path: Path) -> None:
+def test_cut_off_dumps_have_no_error_nodes(path: Path) -> None:
     text = path.read_bytes()
     for end in range(0, len(text), max(1, len(text) // 300)):
         assert not parse_file(text[:end]).root_node.has_error, end
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_reparse_after_edits_equals_a_fresh_parse(seed: int) -> None:
+def test_incremental_parse_equals_fresh_parse(seed: int) -> None:
     chance = random.Random(seed)
     parser = Parser(XLA_DUMP)
     path = chance.choice(dump_paths(DUMPS))
@@ -156,22 +156,22 @@ def _point(text: bytes, offset: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "grammar").glob("*/queries/*.scm")), ids=lambda path: str(path.name))
-def test_queries_fit_the_grammar(path: Path) -> None:
+def test_queries_compile(path: Path) -> None:
     language: Language = {"xla_dump": XLA_DUMP, "hlo": HLO}[path.parent.parent.name]
     query = Query(language, path.read_text())
     _QUERIES.append(query)
     assert query.capture_count
 
 
-def test_highlights_reach_every_word() -> None:
-    """No named leaf of a real dump is left without a colour."""
+def test_highlights_cover_every_leaf() -> None:
+    """Every named leaf of a real dump is highlighted."""
     query = Query(XLA_DUMP, (ROOT / "grammar/xla_dump/queries/highlights.scm").read_text())
     _QUERIES.append(query)
     for path in dump_paths(DUMPS)[::5]:
         root = _root(path)
-        coloured = {(node.start_byte, node.end_byte) for node in _captured(query, root)}
+        highlighted = {(node.start_byte, node.end_byte) for node in _captured(query, root)}
         leaves = [node for node in _leaves(root) if node.is_named and node.type not in ("instruction", "source_file")]
-        assert not {node.type for node in leaves if (node.start_byte, node.end_byte) not in coloured}
+        assert not {node.type for node in leaves if (node.start_byte, node.end_byte) not in highlighted}
 
 
 def _leaves(node: Node) -> Iterator[Node]:
@@ -181,9 +181,11 @@ def _leaves(node: Node) -> Iterator[Node]:
         yield from _leaves(child)
 
 
-@pytest.mark.skipif(not shutil.which("tree-sitter"), reason="needs the command tree-sitter")
+@pytest.mark.skipif(
+    not shutil.which("tree-sitter"), reason="needs tree-sitter: npm install --global tree-sitter-cli@0.26"
+)
 @pytest.mark.parametrize("folder", ["xla_dump", "hlo"])
-def test_generated_parsers_are_fresh(folder: str, tmp_path: Path) -> None:
+def test_generated_parsers_are_up_to_date(folder: str, tmp_path: Path) -> None:
     copy = tmp_path / folder
     shutil.copytree(ROOT / "grammar" / folder, copy)
     shutil.copy(ROOT / "grammar" / "tree-sitter.json", tmp_path)

@@ -1,4 +1,4 @@
-"""What the grammar of HLO promises on whole modules, real ones and broken ones."""
+"""The HLO grammar parses whole modules, and recovers from broken ones."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 from samples import DUMPS, ROOT, SHARED_DUMPS, damaged, needs_shared_dumps
 from xla_lens.syntax.tree import HLO
 
-# Kept for the whole run: the binding frees the predicates of a query twice (tree-sitter 0.26.1).
+# Keeps the queries alive until the end: the binding frees the predicates of a query twice (tree-sitter 0.26.1).
 _QUERIES = {path.stem: Query(HLO, path.read_text()) for path in sorted((ROOT / "grammar/hlo/queries").glob("*.scm"))}
 _PARTS = Query(HLO, "[(instruction) (computation)] @part")
 _TABLES = ("file_names", "function_names", "file_locations", "stack_frames")
@@ -35,7 +35,7 @@ def _captured(query: Query, root: Node, name: str) -> list[Node]:
 
 
 def _starts(text: bytes) -> list[int]:
-    """Where instructions and computations start by their look alone."""
+    """The offsets at which instructions and computations start, found with regular expressions."""
     found = [match.start() + 2 for match in _INSTRUCTION.finditer(text)]
     return sorted(found + [match.start() for match in _COMPUTATION.finditer(text)])
 
@@ -45,20 +45,20 @@ def _parts(text: bytes) -> list[int]:
 
 
 @_MODULES
-def test_finds_every_instruction_and_computation(path: Path) -> None:
+def test_every_instruction_and_computation_is_found(path: Path) -> None:
     text = path.read_bytes()
     assert not _root(text).has_error
     assert _parts(text) == _starts(text) != []
 
 
 @_MODULES
-def test_reads_every_module_with_crlf(path: Path) -> None:
+def test_every_module_parses_with_crlf(path: Path) -> None:
     text = path.read_bytes()
     assert str(_root(text.replace(b"\n", b"\r\n"))) == str(_root(text))
 
 
 @needs_shared_dumps
-def test_finds_every_instruction_and_computation_of_all_dumps() -> None:
+def test_every_instruction_and_computation_of_the_collection_is_found() -> None:
     paths = _modules(SHARED_DUMPS)
     for path in paths:
         text = path.read_bytes()
@@ -68,23 +68,23 @@ def test_finds_every_instruction_and_computation_of_all_dumps() -> None:
 
 
 @_MODULES
-def test_a_bad_line_leaves_its_neighbours_alone(path: Path) -> None:
+def test_broken_line_does_not_affect_its_neighbours(path: Path) -> None:
     text = path.read_bytes()
     whole = set(_names(text))
     lines = text.splitlines(keepends=True)
     for number, broken in list(damaged(text))[:: max(1, len(lines) // 40)]:
         lost = {name for name in whole - set(_names(broken)) if name not in lines[number]}
-        # What lacks its end runs on: a computation into the first line of the next, an instruction of several lines
-        # to the end of its computation.
+        # Without its end, a computation swallows the first line of the next one, and an instruction of several lines
+        # the rest of its computation.
         assert len(lost) <= (2 if lines[number].startswith(b"}") else 0), (number, lines[number], lost)
 
 
 @_MODULES
-def test_a_cut_leaves_all_that_is_before_it(path: Path) -> None:
+def test_everything_before_a_cut_is_found(path: Path) -> None:
     text = path.read_bytes()
     starts = [match.start() + 2 for match in _INSTRUCTION.finditer(text)]
     for end in range(0, len(text), max(1, len(text) // 50)):
-        # The last instruction is the one that is cut.
+        # The last instruction is cut off.
         kept = [start for start in starts if start < end][:-1]
         assert not set(kept) - set(_parts(text[:end])), end
 
@@ -93,13 +93,13 @@ def test_a_cut_leaves_all_that_is_before_it(path: Path) -> None:
     "piece", [b"{", b"(", b'"', b'"a\n', b"{\n", b"[", b"a=", b"%x = f32[] ", b"HloModule ", b"\n"]
 )
 @pytest.mark.parametrize("before", [b"", b"HloModule a\n\n%x () -> () {\n  %y = f32[] add(), a={"])
-def test_reads_what_never_ends(before: bytes, piece: bytes) -> None:
+def test_unclosed_text_parses_to_its_end(before: bytes, piece: bytes) -> None:
     text = before + piece * 20_000
     assert _root(text).end_byte == len(text)
 
 
 @_MODULES
-def test_folds_computations_and_tables(path: Path) -> None:
+def test_folds_cover_computations_and_tables(path: Path) -> None:
     text = path.read_bytes()
     folds = _captured(_QUERIES["folds"], _root(text), "fold")
     tables = [node for node in folds if node.type in _TABLES]
@@ -109,7 +109,7 @@ def test_folds_computations_and_tables(path: Path) -> None:
 
 
 @_MODULES
-def test_tags_what_is_defined_and_what_is_called(path: Path) -> None:
+def test_tags_name_definitions_and_calls(path: Path) -> None:
     text = path.read_bytes()
     root = _root(text)
     tags = QueryCursor(_QUERIES["tags"]).captures(root)
@@ -126,7 +126,7 @@ def test_tags_what_is_defined_and_what_is_called(path: Path) -> None:
 
 
 @_MODULES
-def test_highlights_reach_every_word(path: Path) -> None:
+def test_highlights_cover_every_leaf(path: Path) -> None:
     root = _root(path.read_bytes())
     captures = QueryCursor(_QUERIES["highlights"]).captures(root).values()
     coloured = {(node.start_byte, node.end_byte) for nodes in captures for node in nodes}

@@ -1,4 +1,4 @@
-// The Python binding of the two grammars: each function gives a `tree_sitter.Language` capsule.
+// The Python binding of both grammars. Each function returns a capsule for `tree_sitter.Language`.
 
 #include <Python.h>
 #include <stdbool.h>
