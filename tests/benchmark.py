@@ -44,9 +44,7 @@ _TICK_SECONDS = 0.002
 def main() -> None:
     """Measure, then print the tables."""
     if not SHARED_DUMPS.is_dir():
-        print(
-            f"No benchmark: set XLA_LENS_DUMPS to the folder of the whole collection of dumps (looked in {SHARED_DUMPS})"
-        )
+        print(f"No benchmark: {SHARED_DUMPS} is missing. Set XLA_LENS_DUMPS to the folder of the collection of dumps.")
         return
     with tempfile.TemporaryDirectory() as folder:
         dumps = big_dumps(Path(folder))
