@@ -8,7 +8,7 @@ from typing import Any, Final
 from samples import DUMPS, dump_file, lines_with_marks
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.messages import message, related_message
 from xla_lens.syntax.file_names import FileKind
@@ -50,7 +50,7 @@ def finding_lines(finding: Any) -> list[str]:
     """One finding, the lines of the dump cut where they are long."""
     lines = [*_wrapped(f"{finding.severity}[{finding.code}] {message(finding)}"), *_place(finding.place)]
     for related in finding.related:
-        lines += [f"-- {related_message(related.what)}", *_place(related.place)]
+        lines += [f"-- {related_message(related)}", *_place(related.place)]
     return lines
 
 

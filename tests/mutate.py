@@ -17,7 +17,8 @@ from mutations.edits import ANY
 from samples import DUMPS, dump_file
 from xla_lens.files import find_sets
 from xla_lens.model.analysis import analyse
-from xla_lens.model.checks.findings import Finding, Severity
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.file_names import FileKind
@@ -157,8 +158,9 @@ def _details(dump: Dump, mutation: Mutation, findings: Iterable[Finding], failur
             ]
     places = ", ".join(f"{kind}:{row}" for kind, row in sorted(mutation.places)) or "any line"
     parts.append(f"  expected {' | '.join(sorted(mutation.codes)) or 'anything'} at {places}")
-    parts += [f"  given {finding.severity} {finding.code} at {':'.join(map(str, _row(finding.place)))} {finding.facts}"
-              for finding in findings]  # fmt: skip
+    for finding in findings:
+        kind, row = _row(finding.place)
+        parts.append(f"  given {finding.severity} {finding.code} at {kind}:{row} {finding.problem}")
     return "\n".join([*(part[:300] for part in parts), *failure.splitlines()])
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
 from xla_lens.syntax.file_columns import FileColumns

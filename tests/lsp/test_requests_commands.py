@@ -15,7 +15,7 @@ from lsp.reading import NO_PAGE, Reader, copied, lines, path_of, read_page, show
 from lsp.wire import PATIENCE, RICH, Refused
 from samples import SEED, SPLIT, TPU, slow_text
 from xla_lens.files import find_set
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import FileKind
 
 

@@ -9,7 +9,7 @@ import pytest
 from samples import DUMPS, SHARED_DUMPS, analysis_of, facts, on_all_dumps
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.syntax.file_names import SUFFIXES
 
 

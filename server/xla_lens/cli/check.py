@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xla_lens.cli.sets import load_sets, names_in, number_argument, size_argument
-from xla_lens.model.checks.findings import Code, Finding, Severity
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.findings import Finding
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.places import Place
 from xla_lens.render.messages import message, related_message
@@ -55,7 +56,7 @@ def run_check(options: argparse.Namespace) -> int:
     sets = 0
     for loaded in load_sets(options.paths):
         sets += 1
-        limits = over_limits(loaded.analysis, options.max_peak, options.max_reserved)
+        limits = over_limits(loaded.analysis.dump, loaded.analysis.memory, options.max_peak, options.max_reserved)
         found = [finding for finding in (*loaded.analysis.findings, *limits) if finding.code in selected]
         if options.output_format == "text":
             for finding in found:
@@ -80,7 +81,7 @@ def _codes(text: str) -> frozenset[Code]:
 def _text(finding: Finding) -> Iterator[str]:
     yield f"{_position(finding.place)}: {finding.severity}[{finding.code}] {message(finding)}"
     for related in finding.related:
-        yield f"  {_position(related.place)}: {related_message(related.what)}"
+        yield f"  {_position(related.place)}: {related_message(related)}"
 
 
 def _position(place: Place) -> str:

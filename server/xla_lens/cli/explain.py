@@ -4,7 +4,7 @@ import argparse
 
 from xla_lens.cli.errors import CannotRun
 from xla_lens.files import explanation_path
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 
 
 def add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

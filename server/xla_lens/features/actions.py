@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.frames import frames_of
-from xla_lens.model.checks.findings import Code, Finding, Related
+from xla_lens.model.checks.codes import Code
+from xla_lens.model.checks.findings import Finding, Related
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.hlo.stack_frames import StackFrame, is_file, user_frame
 from xla_lens.model.memory.over_time import MemorySpace

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.findings import Severity
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage

@@ -14,7 +14,8 @@ from xla_lens.lsp.client import Client
 from xla_lens.lsp.opened import OpenDocument
 from xla_lens.lsp.plain import Json, Plain
 from xla_lens.lsp.sync import uri_of
-from xla_lens.model.checks.findings import Finding, Severity
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.findings import Finding
 from xla_lens.model.places.outline import Symbol, SymbolKind
 from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -121,7 +122,7 @@ class Converter:
             code_description=lsp.CodeDescription(explanation_path(finding.code).as_uri()),
             source="xla-lens",
             related_information=[
-                lsp.DiagnosticRelatedInformation(self.location(related.place), related_message(related.what))
+                lsp.DiagnosticRelatedInformation(self.location(related.place), related_message(related))
                 for related in finding.related
             ]
             or None,

@@ -25,7 +25,8 @@ def diagnostics_of(server: "XlaLensServer", state: DumpSetState) -> dict[str, li
     if state.analysis is None or not state.open:
         return found
     convert, left_out = Converter(state.open, server.client), dict.fromkeys(found, 0)
-    limits = over_limits(state.analysis, server.settings.max_peak, server.settings.max_reserved)
+    dump, memory, settings = state.analysis.dump, state.analysis.memory, server.settings
+    limits = over_limits(dump, memory, settings.max_peak, settings.max_reserved)
     for finding in (*state.analysis.findings, *limits):
         if finding.code in server.settings.ignored_codes:
             continue

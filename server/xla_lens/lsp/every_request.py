@@ -21,7 +21,7 @@ from xla_lens.lsp.requests.content import page_uri
 from xla_lens.lsp.requests.context import Context, ModuleContext
 from xla_lens.lsp.serve import create_server
 from xla_lens.lsp.strict import strict_converter
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.text.document import Document, document_of_file

@@ -85,7 +85,7 @@ def _size(value: Any) -> int | None:
 
 def _codes(value: Any) -> frozenset[str]:
     # Here, since the engine is slow to import.
-    from xla_lens.model.checks.findings import Code
+    from xla_lens.model.checks.codes import Code
 
     if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
         raise Unreadable("is a list of codes")

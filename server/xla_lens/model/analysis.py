@@ -1,9 +1,9 @@
-"""All that is known of a dump set: its tables, its memory over time, and what is wrong with it."""
+"""The complete model of a dump set: its tables, its memory over time, and its findings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xla_lens.model.checks import check, is_exempt
+from xla_lens.model.checks import check, may_overlap
 from xla_lens.model.checks.findings import Finding
 from xla_lens.model.memory.over_time import Memory, measure
 from xla_lens.model.tables.dump_files import DumpFile
@@ -13,7 +13,7 @@ from xla_lens.model.tables.joining import join
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
-    """What features answer from. Immutable; `findings` are in the order of the files and of their text."""
+    """The immutable model that all features read. `findings` are in the order of the files and of their text."""
 
     dump: DumpSet
     memory: Memory
@@ -21,8 +21,8 @@ class Analysis:
 
 
 def analyse(files: Iterable[DumpFile]) -> Analysis:
-    """Analyses the files of one dump set. Never fails: what is missing or broken becomes a finding or a gap."""
+    """Analyse the files of one dump set. Never raises: missing and broken parts become findings."""
     dump = join(files)
     dump.prepare()
-    memory = measure(dump, lambda value: is_exempt(dump, value))
+    memory = measure(dump, lambda value: may_overlap(dump, value))
     return Analysis(dump, memory, tuple(check(dump, memory)))

@@ -15,7 +15,7 @@ def action_title(action: Action) -> str:
             return f"Explain {finding.code}"
         case GoToRelated(_, related):
             document = related.place.file.document
-            return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related.what)}"
+            return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related)}"
         case ShowPage(page):
             return f"Show {_page(page)}"
         case GoToPeak(color, step, live_bytes):

@@ -11,8 +11,9 @@ import pytest
 from goldens import findings_text
 from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_text, dump_file, facts, on_all_dumps
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks import is_exempt
-from xla_lens.model.checks.findings import Code, Severity
+from xla_lens.model.checks import may_overlap
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.problems import SliceIdMismatch, UndefinedValue
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -47,8 +48,8 @@ def test_no_real_dump_has_any_but_for_an_understated_peak(
 
 
 def test_each_code_is_tested_by_an_edit() -> None:
-    """Below `checks`, in the form that findings have there."""
-    tests = "".join(path.read_text() for path in (Path(__file__).parent / "checks").glob("test_*.py"))
+    """In the form in which the tests in this folder print findings."""
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert [code for code in Code if f"[{code}]" not in tests] == []
 
 
@@ -122,8 +123,8 @@ def test_of_standard_output_the_first_module_is_read() -> None:
     assert (
         findings_text(analysis)
         == """\
-information[syntax] module_2.f.cpu_after_optimizations-buffer-assignment.txt belongs to another module than what is
-before. Only the first module in a file is read: save each to a file of its own.
+information[syntax] `module_2.f.cpu_after_optimizations-buffer-assignment.txt` belongs to a second module. XLA Lens
+reads only the first module of a file: save each module to a file of its own.
 *** Begin module_2.f.cpu_after_optimizations-buffer-assignment.txt ***
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
     )
@@ -142,7 +143,7 @@ def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
         shared = min(values.end_step[value], values.end_step[other]) - max(
             values.start_step[value], values.start_step[other]
         )
-        is_exempt_pair = is_exempt(analysis.dump, value) or is_exempt(analysis.dump, other)
+        is_exempt_pair = may_overlap(analysis.dump, value) or may_overlap(analysis.dump, other)
         if values.allocation[value] != values.allocation[other] or shared < 1 or is_exempt_pair:
             continue
         if (
@@ -166,7 +167,7 @@ def test_most_values_of_fast_memory_are_checked() -> None:
         for value in np.flatnonzero((dump.values.color > 0) & (dump.values.live_range != NONE)).tolist():
             # The state of asynchronous operations is elements `{2,...}`.
             if "{2" not in dump.value_label(value):
-                exempt += is_exempt(dump, value)
+                exempt += may_overlap(dump, value)
                 checked += 1
     assert checked
     assert exempt <= checked // 10
@@ -179,4 +180,4 @@ def test_two_values_of_one_name_may_lack_the_same_used_value() -> None:
         "Total bytes used: 64 (64B)\n\nUsed values:\n<5 v @0>\n positions:\n  v\n uses:\n"
     )
     found = [finding for finding in analysis_of_text(text).findings if finding.code is Code.UNDEFINED_VALUE]
-    assert [(finding.facts["what"], finding.facts["id"]) for finding in found] == [("id", 1), ("missing", 2)]
+    assert [finding.problem for finding in found] == [SliceIdMismatch("v", 1, used_id=5), UndefinedValue(2, "v")]

@@ -13,7 +13,8 @@ def test_the_shape_of_a_parameter() -> None:
         SWAP,
         [("parameter 0, shape |f32[100]|", "parameter 0, shape |f32[200]|")],
         """
-error[shape-mismatch] Allocation 0 says that its parameter is f32[200], but no value in it is.
+error[shape-mismatch] The header of allocation 0 gives its parameter the shape `f32[200]`, but none of its values
+has it.
 allocation 0: size 400, parameter 0, shape |f32[200]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -25,7 +26,8 @@ def test_the_shape_of_the_output() -> None:
         SWAP,
         [("|(f32[100], f32[100])|", "|(f32[100], f32[200])|")],
         """
-error[shape-mismatch] Allocation 2 says that the output is (f32[100], f32[200]), but no value in it is.
+error[shape-mismatch] The header of allocation 2 gives the output the shape `(f32[100], f32[200])`, but none of its
+values has it.
 allocation 2: size 16, output shape is |(f32[100], f32[200])|, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -37,8 +39,8 @@ def test_a_parameter_that_is_another() -> None:
         SWAP,
         [("parameter 1, shape", "parameter 0, shape")],
         """
-error[parameter-mismatch] Allocation 1 is said to be parameter 0 at index {}, but the value in it is not made by
-parameter(0) at that index.
+error[parameter-mismatch] Allocation 1 is marked as parameter 0 at index {}, but holds no value of `parameter(0)` at
+that index.
 allocation 1: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -51,10 +53,10 @@ allocation 1: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-li
         (
             0,
             """
-error[parameter-mismatch] Allocation 1 is said to be parameter 0 at index {}, but another is that as well.
+error[parameter-mismatch] Allocations 0 and 1 are both marked as parameter 0 at index {}. Each is in one allocation.
 allocation 1: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
 allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -62,8 +64,8 @@ allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-li
         (
             5,
             """
-error[parameter-mismatch] Allocation 1 is said to be parameter 5 at index {}, but there is no parameter 1.
-Parameters are numbered 0, 1, 2 ...
+error[parameter-mismatch] Allocation 1 is marked as parameter 5, but no allocation holds parameter 1. XLA numbers
+parameters without gaps.
 allocation 1: size 400, parameter 5, shape |f32[100]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,

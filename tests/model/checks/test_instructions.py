@@ -9,8 +9,8 @@ def test_a_value_that_is_smaller_than_its_shape() -> None:
         SWAP_2025,
         [("copy.3 @0> (size=400,", "copy.3 @0> (size=399,")],
         """
-error[size-below-shape] copy.3 has 399 bytes, but its shape f32[100]{0} needs 400. Padding may add bytes, nothing
-takes any away.
+error[size-below-shape] `copy.3` has 399 bytes, but its shape `f32[100]{0}` needs 400 bytes. Padding can only add
+bytes.
  value: <5 copy.3 @0> (size=399,offset=0): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -22,10 +22,10 @@ def test_an_operand_of_another_value() -> None:
         SWAP,
         [("  copy, operand 0", "  copy.1, operand 0")],
         """
-error[operand-mismatch] Operand 0 of copy.1 is Arg_1.2, which does not show Arg_0.1.
+error[operand-mismatch] `Arg_0.1` is listed as operand 0 of `copy.1`, but the instruction reads `Arg_1.2`.
   copy.1, operand 0
   ^^^^^^^^^^^^^^^^^
--- The instruction, as the dump quotes it
+-- Quoted instruction
  from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -37,10 +37,10 @@ def test_an_operand_that_is_not_there() -> None:
         SWAP,
         [("  tuple, operand 1", "  tuple, operand 2")],
         """
-error[operand-mismatch] tuple has no operand 2: it reads 2 operands.
+error[operand-mismatch] `copy.3` is listed as operand 2 of `tuple`, which has 2 operands.
   tuple, operand 2
   ^^^^^^^^^^^^^^^^
--- The instruction, as the dump quotes it
+-- Quoted instruction
  from instruction:%tuple = (f32[100]{0}, f32[100]{0}) tuple(f32[100]{0} %copy.2, f32[100]{0} %copy.3)
                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -52,10 +52,11 @@ def test_an_operand_that_is_nowhere() -> None:
         SWAP,
         [("copy(f32[100]{0} %Arg_1.2)", "copy(f32[100]{0} %Arg_1.3)")],
         """
-error[operand-mismatch] copy.1 reads something here that is nowhere else in the dump. Its operand 0 is Arg_1.2.
+error[operand-mismatch] `copy.1` reads `Arg_1.3`, which appears nowhere else in the dump. According to the used
+values, its operand 0 is `Arg_1.2`.
  from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.3)
                                                          ^^^^^^^^
--- Who reads it
+-- Use of the operand
   copy.1, operand 0
   ^^^^^^^^^^^^^^^^^
 """,
@@ -67,11 +68,11 @@ def test_an_operand_that_is_two_values_of_an_instruction_that_is_not_quoted() ->
         TPU,
         [("  copy-done, operand 0 {1}", "  copy-done, operand 0 {0}")],
         """
-error[operand-mismatch] Operand 0 {0} of copy-done is copy-start{0} here, but broadcast_multiply_fusion, too. An
-operand is one value.
+error[operand-mismatch] Operand 0 {0} of `copy-done` is listed as a use of both `copy-start{0}` and
+`broadcast_multiply_fusion`. An operand is one value.
   copy-done, operand 0 {0}
   ^^^^^^^^^^^^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
   copy-done, operand 0 {0}
   ^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -83,10 +84,11 @@ def test_two_quotes_with_other_operands() -> None:
         TPU,
         [("copy-start(%broadcast_multiply_fusion)\n<16", "copy-start(%x.1)\n<16")],
         """
-error[operand-mismatch] copy-start is quoted otherwise elsewhere. All values of a tuple quote the same instruction.
+error[operand-mismatch] The dump quotes `copy-start` with two different texts. All values of an instruction quote
+the same text.
  from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
--- The instruction, as the dump quotes it
+-- Quoted instruction
  from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
 """,
@@ -103,10 +105,11 @@ def test_two_quotes_with_other_shapes() -> None:
             )
         ],
         """
-error[shape-mismatch] copy-start is quoted otherwise elsewhere. All values of a tuple quote the same instruction.
+error[shape-mismatch] The dump quotes `copy-start` with two different shapes. All values of an instruction quote the
+same text.
  from instruction: %copy-start = (f32[1024,1025]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
--- The instruction, as the dump quotes it
+-- Quoted instruction
  from instruction: %copy-start = (f32[1024,1024]{1,0:T(8,128)S(5)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)}) cop…
                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
 """,
@@ -118,10 +121,10 @@ def test_a_shape_in_an_allocation() -> None:
         SWAP,
         [("(size=400,offset=400): f32[100]{0}", "(size=400,offset=400): f32[50]{0}")],
         """
-error[shape-mismatch] copy.1 has the shape f32[50]{0} in its allocation, but its instruction makes f32[100]{0}.
+error[shape-mismatch] `copy.1` has the shape `f32[50]{0}` in its allocation, but its instruction has `f32[100]{0}`.
  value: <3 copy.1 @0> (size=400,offset=400): f32[50]{0}
                                              ^^^^^^^^^^
--- The instruction, as the dump quotes it
+-- Quoted instruction
  from instruction:%copy.1 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
                             ^^^^^^^^^^^
 """,
@@ -133,10 +136,10 @@ def test_a_shape_in_an_instruction() -> None:
         SWAP,
         [("%copy.1 = f32[100]{0}", "%copy.1 = f32[50]{0}")],
         """
-error[shape-mismatch] copy.1 has the shape f32[100]{0} in its allocation, but its instruction makes f32[50]{0}.
+error[shape-mismatch] `copy.1` has the shape `f32[100]{0}` in its allocation, but its instruction has `f32[50]{0}`.
  from instruction:%copy.1 = f32[50]{0} copy(f32[100]{0} %Arg_1.2)
                             ^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <3 copy.1 @0> (size=400,offset=400): f32[100]{0}
                                              ^^^^^^^^^^^
 """,
@@ -153,11 +156,11 @@ def test_an_element_that_is_not_there() -> None:
             ("custom-call.1.0{0}:", "custom-call.1.0{5}:"),
         ],
         """
-error[shape-mismatch] custom-call.1.0{5} has the shape f32[512,1024]{1,0}, but its instruction has no element of
-that index.
+error[shape-mismatch] `custom-call.1.0{5}` has the shape `f32[512,1024]{1,0}` in its allocation, but its instruction
+has no element with that index.
  from instruction: %custom-call.1.0 = (f32[512,1024]{1,0}, s8[1572864]{0}) custom-call(f32[512,256]{1,0} %Arg_0.1.0…
                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <10 custom-call.1.0{5} @0> (size=2097152,offset=0): f32[512,1024]{1,0}
                                                             ^^^^^^^^^^^^^^^^^^
 """,

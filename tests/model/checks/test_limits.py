@@ -7,7 +7,7 @@ from xla_lens.model.checks.limits import over_limits
 
 
 def _text(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: int | None) -> str:
-    found = over_limits(analysis, max_peak_bytes, max_reserved_bytes)
+    found = over_limits(analysis.dump, analysis.memory, max_peak_bytes, max_reserved_bytes)
     return "\n".join(line for finding in found for line in finding_lines(finding))
 
 
@@ -23,7 +23,7 @@ def test_the_peak() -> None:
     assert (
         _text(analysis_of(SWAP), 100, None)
         == """\
-error[max-peak] At step 1 1.2 KiB (1,200 bytes) of the default memory space are live, more than the limit of 100 B.
+error[max-peak] 1.2 KiB (1,200 bytes) of memory space 0 are live at step 1, more than the limit of 100 B.
     1:copy
     ^^^^^^"""
     )
@@ -33,8 +33,8 @@ def test_what_is_reserved() -> None:
     assert (
         _text(analysis_of(SWAP), None, 1000)
         == """\
-error[max-reserved] 1.6 KiB (1,616 bytes) of the default memory space are reserved, more than the limit of 1000 B.
-This is the biggest part.
+error[max-reserved] 1.6 KiB (1,616 bytes) of memory space 0 are reserved, more than the limit of 1000 B. This is the
+largest allocation.
 allocation 3: size 800, preallocated-temp:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""
     )
@@ -44,10 +44,10 @@ def test_what_is_not_known_is_not_within_a_limit() -> None:
     assert (
         _text(analysis_of_text("Total bytes used: 1616 (1.6KiB)\n\n"), 100, 1000)
         == """\
-error[max-peak] Whether the peak is within 100 B is not known: the dump has no live ranges, or no allocations.
+error[max-peak] The peak cannot be compared with the limit of 100 B: the dump has no live ranges or no allocations.
 Total bytes used: 1616 (1.6KiB)
 
-error[max-reserved] Whether what is reserved is within 1000 B is not known: the dump has no allocations.
+error[max-reserved] The reserved bytes cannot be compared with the limit of 1000 B: the dump has no allocations.
 Total bytes used: 1616 (1.6KiB)
 """
     )

@@ -2,7 +2,7 @@
 
 from goldens import REDUCE, SWAP, check
 from samples import DUMPS, analysis_of
-from xla_lens.model.checks.findings import Severity
+from xla_lens.model.checks.codes import Severity
 
 
 def test_an_end_before_the_start() -> None:
@@ -10,10 +10,10 @@ def test_an_end_before_the_start() -> None:
         SWAP,
         [("    copy.1{}:3-4", "    copy.1{}:3-2")],
         """
-error[invalid-live-range] copy.1{} is live from step 3 to 2: the end is before the start.
+error[invalid-live-range] The live range of `copy.1{}` ends at step 2, before it starts at step 3.
     copy.1{}:3-2
     ^^^^^^^^^^^^
--- The step
+-- Scheduled here
     3:copy.1
       ^^^^^^
 """,
@@ -25,10 +25,10 @@ def test_an_end_after_the_schedule() -> None:
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{}:4-8")],
         """
-error[invalid-live-range] copy.2{} is live from step 4 to 8, but the steps are 0 to 7.
+error[invalid-live-range] `copy.2{}` is live at steps 4–8, but the schedule has steps 0–7.
     copy.2{}:4-8
     ^^^^^^^^^^^^
--- The step
+-- Scheduled here
     4:copy.2
       ^^^^^^
 """,
@@ -40,10 +40,10 @@ def test_a_live_range_that_is_there_twice() -> None:
         SWAP,
         [("    copy.3{}:5-7\n", "    copy.3{}:5-7\n    copy.3{}:5-7\n")],
         """
-error[duplicate-live-range] copy.3{} has a second live range here. A value has one.
+error[duplicate-live-range] `copy.3{}` has two live ranges. A value has one.
     copy.3{}:5-7
     ^^^^^^^^^^^^
--- The first time
+-- Other occurrence
     copy.3{}:5-7
     ^^^^^^^^^^^^
 """,
@@ -55,10 +55,10 @@ def test_a_live_range_of_another_value() -> None:
         SWAP,
         [("    copy.3{}:5-7", "    copy.2{}:5-7")],
         """
-error[duplicate-live-range] copy.2{} has a second live range here. A value has one.
+error[duplicate-live-range] `copy.2{}` has two live ranges. A value has one.
     copy.2{}:5-7
     ^^^^^^^^^^^^
--- The first time
+-- Other occurrence
     copy.2{}:4-7
     ^^^^^^^^^^^^
 """,
@@ -70,10 +70,11 @@ def test_a_live_range_that_is_missing() -> None:
         SWAP,
         [("    copy.3{}:5-7\n", "")],
         """
-error[missing-live-range] copy.3 has no live range, though its instruction is scheduled.
+error[missing-live-range] `copy.3` has no live range, although its instruction is scheduled at step 5. Live bytes
+and peaks do not count it.
 <5 copy.3 @0>
 ^^^^^^^^^^^^^
--- The step
+-- Scheduled here
     5:copy.3
       ^^^^^^
 """,
@@ -85,10 +86,10 @@ def test_a_start_that_is_too_early() -> None:
         SWAP,
         [("    copy.3{}:5-7", "    copy.3{}:4-7")],
         """
-warning[live-range-start] copy.3 is live from step 4 on, but its instruction copy.3 runs at step 5.
+warning[live-range-start] `copy.3` is live from step 4, but its instruction runs at step 5.
     copy.3{}:4-7
     ^^^^^^^^^^^^
--- The step
+-- Scheduled here
     5:copy.3
     ^^^^^^^^
 """,
@@ -100,10 +101,10 @@ def test_an_end_that_is_too_early() -> None:
         SWAP,
         [("    copy{}:1-5", "    copy{}:1-4")],
         """
-warning[live-range-end] copy is live until step 4, but copy.3 still reads it at step 5.
+warning[live-range-end] `copy` is live until step 4, but `copy.3` reads it at step 5.
     copy{}:1-4
     ^^^^^^^^^^
--- The step
+-- Scheduled here
     5:copy.3
     ^^^^^^^^
 """,
@@ -115,7 +116,7 @@ def test_a_parameter_that_starts_late() -> None:
         REDUCE,
         [("    param{}:0-4", "    param{}:1-4")],
         """
-warning[live-range-start] param starts at step 1. A parameter that is read only is live from 0 on.
+warning[live-range-start] `param` is live from step 1, but a read-only parameter is live from step 0.
     param{}:1-4
     ^^^^^^^^^^^
 """,
@@ -127,7 +128,7 @@ def test_a_parameter_that_ends_early() -> None:
         REDUCE,
         [("    param.1{}:0-4", "    param.1{}:0-3")],
         """
-warning[live-range-end] param.1 ends at step 3. A parameter that is read only is live until the end, 4.
+warning[live-range-end] `param.1` is live until step 3, but a read-only parameter is live until the last step, 4.
     param.1{}:0-3
     ^^^^^^^^^^^^^
 """,
@@ -146,10 +147,10 @@ def test_what_runs_asynchronously_starts_one_step_late() -> None:
         SWAP,
         [("    copy.1{}:3-4", "    copy.1{}:4-4")],
         """
-warning[live-range-start] copy.1 is live from step 4 on, but its instruction copy.1 runs at step 3.
+warning[live-range-start] `copy.1` is live from step 4, but its instruction runs at step 3.
     copy.1{}:4-4
     ^^^^^^^^^^^^
--- The step
+-- Scheduled here
     3:copy.1
     ^^^^^^^^
 """,
@@ -161,7 +162,7 @@ def test_live_ranges_out_of_order() -> None:
         SWAP,
         [("    copy.1{}:3-4\n    copy.2{}:4-7\n", "    copy.2{}:4-7\n    copy.1{}:3-4\n")],
         """
-error[syntax] copy.1{} stands after copy.2{}, though its value has the lower id. Live ranges are in the order of the
+error[syntax] `copy.1{}` (value 3) follows `copy.2{}` (value 4). XLA prints live ranges in ascending order of value
 ids.
     copy.1{}:3-4
     ^^^^^^^^^^^^

@@ -9,11 +9,11 @@ def test_a_value_on_another() -> None:
         SWAP,
         [("(size=400,offset=400)", "(size=400,offset=300)")],
         """
-error[overlapping-slices] copy.1 shares bytes 300 to 400 of allocation 3 with copy while both are live, from step 3
-to 4. One would overwrite the other.
+error[overlapping-slices] `copy.1` and `copy` overlap: both are live at steps 3–4 and occupy bytes 300–399 of
+allocation 3. Writing one overwrites the other.
  value: <3 copy.1 @0> (size=400,offset=300): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- Shares bytes with it
+-- Overlapping value
  value: <1 copy @0> (size=400,offset=0): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -25,10 +25,10 @@ def test_a_live_range_that_reaches_into_another() -> None:
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{}:0-7")],
         """
-warning[live-range-start] copy.2 is live from step 0 on, but its instruction copy.2 runs at step 4.
+warning[live-range-start] `copy.2` is live from step 0, but its instruction runs at step 4.
     copy.2{}:0-7
     ^^^^^^^^^^^^
--- The step
+-- Scheduled here
     4:copy.2
     ^^^^^^^^
 """,
@@ -40,11 +40,11 @@ def test_a_value_on_several() -> None:
         TPU,
         [("(size=512,offset=32768)", "(size=512,offset=49152)")],
         """
-error[overlapping-slices] copy-start.1{} shares bytes 49,152 to 49,664 of allocation 2 with copy-start.1{0} while
-both are live, from step 5 to 6. One would overwrite the other.
+error[overlapping-slices] `copy-start.1{}` and `copy-start.1{0}` overlap: both are live at steps 5–6 and occupy
+bytes 49,152–49,663 of allocation 2. Writing one overwrites the other.
  value: <18 copy-start.1{} @0> (size=512,offset=49152): (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)S…
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
--- Shares bytes with it
+-- Overlapping value
  value: <19 copy-start.1{0} @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -56,18 +56,18 @@ def test_values_outside_of_the_default_memory_space() -> None:
         NAMES,
         [("<86 fusion.16 @1> (size=12288,offset=24576)", "<86 fusion.16 @1> (size=12288,offset=12288)")],
         """
-warning[overlapping-slices] fusion.18 shares bytes 12,288 to 24,576 of allocation 14 with fusion.16 while both are
-live, from step 6 to 7. One would overwrite the other.
+warning[overlapping-slices] `fusion.18` and `fusion.16` overlap: both are live at steps 6–7 and occupy bytes
+12,288–24,575 of allocation 14. Writing one overwrites the other.
  value: <82 fusion.18 @1> (size=12288,offset=12288): f32[24,24]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- Shares bytes with it
+-- Overlapping value
  value: <86 fusion.16 @1> (size=12288,offset=12288): f32[24,24]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-warning[overlapping-slices] fusion.16 shares bytes 12,288 to 24,576 of allocation 14 with fusion.18 while both are
-live, from step 6 to 7. One would overwrite the other.
+warning[overlapping-slices] `fusion.16` and `fusion.18` overlap: both are live at steps 6–7 and occupy bytes
+12,288–24,575 of allocation 14. Writing one overwrites the other.
  value: <86 fusion.16 @1> (size=12288,offset=12288): f32[24,24]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- Shares bytes with it
+-- Overlapping value
  value: <82 fusion.18 @1> (size=12288,offset=12288): f32[24,24]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,

@@ -8,7 +8,7 @@ import pytest
 
 from samples import analysis_of_text, slots_text
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 
 
 def _steps(analysis: Analysis) -> int:

@@ -9,11 +9,11 @@ def test_the_step() -> None:
         SWAP,
         [("Live ranges at 4 (peak)", "Live ranges at 5 (peak)")],
         """
-error[peak-step-mismatch] The peak is printed at step 5, but XLA's rule gives step 4: the first at which the whole
-shapes of all values live there or one step before add up to the most.
+error[peak-step-mismatch] The peak is printed at step 5, but XLA's rule gives step 4: the first step at which the
+shapes of all values live there or one step before have the largest sum.
   Live ranges at 5 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
--- The step
+-- Scheduled here
     4:copy.2
       ^^^^^^
 """,
@@ -25,10 +25,10 @@ def test_a_value_that_is_missing() -> None:
         SWAP,
         [("    copy.1: 400 bytes\n", "")],
         """
-error[peak-list-mismatch] copy.1 is live at step 4, but not in this list.
+error[peak-list-mismatch] `copy.1` is live at step 4, but missing from this list.
   Live ranges at 4 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
--- Live at that step
+-- Live at this step
     copy.1{}:3-4
     ^^^^^^^^^^^^
 """,
@@ -40,13 +40,13 @@ def test_two_values_that_are_missing() -> None:
         REDUCE,
         [("    param: 512 bytes\n    param.1: 32768 bytes\n", "")],
         """
-error[peak-list-mismatch] param and 1 other are live at step 3, but not in this list.
+error[peak-list-mismatch] `param` and 1 other value are live at step 3, but missing from this list.
   Live ranges at 3 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
--- Live at that step
+-- Live at this step
     param{}:0-4
     ^^^^^^^^^^^
--- Live at that step
+-- Live at this step
     param.1{}:0-4
     ^^^^^^^^^^^^^
 """,
@@ -58,7 +58,7 @@ def test_a_value_that_is_not_live() -> None:
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.3: 400 bytes\n")],
         """
-error[peak-list-mismatch] copy.3 is in this list, but not live at step 4.
+error[peak-list-mismatch] `copy.3` is in this list, but is not live at step 4.
     copy.3: 400 bytes
     ^^^^^^^^^^^^^^^^^
 """,
@@ -70,10 +70,10 @@ def test_a_value_that_is_there_twice() -> None:
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.1: 400 bytes\n")],
         """
-error[peak-list-mismatch] copy.1 is in this list a second time.
+error[peak-list-mismatch] `copy.1` is in this list twice.
     copy.1: 400 bytes
     ^^^^^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
     copy.1: 400 bytes
     ^^^^^^^^^^^^^^^^^
 """,
@@ -85,7 +85,7 @@ def test_another_size() -> None:
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 500 bytes\n")],
         """
-error[peak-list-mismatch] copy.1 is listed with 500 bytes; its shape has 400.
+error[peak-list-mismatch] `copy.1` is listed with 500 bytes, but its shape has 400 bytes.
     copy.1: 500 bytes
     ^^^^^^^^^^^^^^^^^
 """,
@@ -97,10 +97,10 @@ def test_rows_out_of_order() -> None:
         SWAP,
         [("    copy: 400 bytes\n    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy: 400 bytes\n")],
         """
-error[peak-list-mismatch] copy.1 is out of order: the list is sorted.
+error[peak-list-mismatch] `copy.1` is out of order. XLA prints this list in the order of the live ranges.
     copy.1: 400 bytes
     ^^^^^^^^^^^^^^^^^
--- Also out of place
+-- Also out of order
     copy: 400 bytes
     ^^^^^^^^^^^^^^^
 """,
@@ -112,7 +112,7 @@ def test_a_sum() -> None:
         SAME,
         [("cumulative: 924", "cumulative: 925")],
         """
-error[cumulative-mismatch] The sizes up to here add up to 924 bytes, not 925.
+error[cumulative-mismatch] The cumulative size is 925 bytes, but the rows up to here add up to 924 bytes.
     copy.3{}: 308 bytes (cumulative: 925 bytes)
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -124,7 +124,7 @@ def test_another_size_in_a_list_with_sums() -> None:
         SAME,
         [("copy.3{}: 308 bytes (cumulative: 924", "copy.3{}: 307 bytes (cumulative: 923")],
         """
-error[peak-list-mismatch] copy.3{} is listed with 307 bytes; its shape has 308.
+error[peak-list-mismatch] `copy.3{}` is listed with 307 bytes, but its shape has 308 bytes.
     copy.3{}: 307 bytes (cumulative: 923 bytes)
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -136,7 +136,8 @@ def test_the_sum_of_the_tree() -> None:
         TPU,
         [("peak usage: 16 777 272 bytes", "peak usage: 16 777 271 bytes")],
         """
-error[stack-trace-mismatch] The breakdown is of 16,777,271 bytes, the list adds up to 16,777,272.
+error[stack-trace-mismatch] The breakdown is of 16,777,271 bytes, but the list of the peak adds up to 16,777,272
+bytes.
   Stack trace breakdown for peak usage: 16 777 271 bytes
   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -148,7 +149,8 @@ def test_the_total_of_a_frame() -> None:
         TPU,
         [("x (25.0%, total: 4 194 304 bytes", "x (25.0%, total: 4 194 305 bytes")],
         """
-error[stack-trace-mismatch] x has a total of 4,194,305 bytes, but it and what is below add up to 4,194,304.
+error[stack-trace-mismatch] `x` has a total of 4,194,305 bytes, but it and the frames below add up to 4,194,304
+bytes.
       ├── x (25.0%, total: 4 194 305 bytes, current: 4 194 304 bytes, remaining: 56 bytes)
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -160,7 +162,7 @@ def test_what_remains_after_a_frame() -> None:
         TPU,
         [("remaining: 56 bytes", "remaining: 57 bytes")],
         """
-error[stack-trace-mismatch] After x, with 4,194,304 bytes, 56 remain, not 57.
+error[stack-trace-mismatch] After the 4,194,304 bytes of `x`, 56 bytes remain, but the dump prints 57.
       ├── x (25.0%, total: 4 194 304 bytes, current: 4 194 304 bytes, remaining: 57 bytes)
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -172,11 +174,11 @@ def test_a_peak_that_is_none() -> None:
     assert (
         "\n".join(finding_lines(finding))
         == """\
-information[peak-understated] This is not the peak: 324.0 KiB of the default memory space are live at step 5, but
-580.0 KiB at step 4 (cublas-gemm.1). XLA adds up shapes to find the step, not places.
+information[peak-understated] The printed peak is not the real one: 324.0 KiB of memory space 0 are live at step 5,
+but 580.0 KiB at step 4 (`cublas-gemm.1`). XLA adds up shapes to find the step, not allocated bytes.
   Live ranges at 5 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
--- The true peak
+-- Real peak
     4:cublas-gemm.1
     ^^^^^^^^^^^^^^^"""
     )

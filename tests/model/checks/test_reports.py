@@ -9,10 +9,10 @@ def test_the_total() -> None:
         SAME,
         [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 949 (949B)\n\nAllocations")],
         """
-error[report-mismatch] The report says 949 bytes, but the allocations add up to 948.
+error[report-mismatch] The report prints a total of 949 bytes, but the allocations add up to 948 bytes.
 Total bytes used: 949 (949B)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The total
+-- Printed total
 Total bytes used: 948 (948B)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -24,7 +24,7 @@ def test_the_total_in_a_unit_that_fits() -> None:
         SAME,
         [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 948 (949B)\n\nAllocations")],
         """
-warning[human-size-mismatch] 948 bytes are 948B, not 949B.
+warning[human-size-mismatch] 948 bytes are 948B, but the dump prints 949B.
 Total bytes used: 948 (949B)
                        ^^^^
 """,
@@ -36,7 +36,8 @@ def test_the_bytes_of_a_memory_space() -> None:
         TPU,
         [("Total bytes: 8 (8B)", "Total bytes: 9 (9B)")],
         """
-error[report-mismatch] The report says 9 bytes for memory space 2; its allocations add up to 8.
+error[report-mismatch] The report prints a total of 9 bytes for memory space 2, but its allocations add up to 8
+bytes.
 Total bytes: 9 (9B)
 ^^^^^^^^^^^^^^^^^^^
 """,
@@ -48,7 +49,7 @@ def test_another_memory_space() -> None:
         TPU,
         [("Memory Space: smem (color=2)", "Memory Space: smem (color=3)")],
         """
-error[report-mismatch] The report tells of memory space 3 here, where 2 belongs.
+error[report-mismatch] The report lists memory space 3 in the place of memory space 2.
 Memory Space: smem (color=3)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -68,7 +69,7 @@ def test_a_memory_space_too_many() -> None:
             )
         ],
         """
-error[report-mismatch] The report tells of memory space 6 here, which is one too many.
+error[report-mismatch] The report lists memory space 6, but the allocations are in 4 memory spaces.
 Memory Space: x (color=6)
 ^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -80,7 +81,8 @@ def test_another_allocation() -> None:
         SAME,
         [("640B; allocation 0:", "640B; allocation 1:")],
         """
-error[report-mismatch] The report tells of allocation 1 here, where 0 belongs: the biggest come first.
+error[report-mismatch] The report lists allocation 1 in the place of allocation 0. The largest allocations come
+first.
       308B( 32%);       640B; allocation 1: size 308B, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-ou…
                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
 """,
@@ -101,7 +103,7 @@ def test_an_allocation_too_many() -> None:
             )
         ],
         """
-error[report-mismatch] The report tells of allocation 4 here, which is one too many.
+error[report-mismatch] The report lists allocation 4 after all 4 allocations of the buffer assignment.
       948B(100%);         0B; allocation 4: size 0B, maybe-live-out:
                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -113,11 +115,11 @@ def test_another_header() -> None:
         SAME,
         [("640B; allocation 0: size 308B,", "640B; allocation 0: size 309B,")],
         """
-error[report-mismatch] The buffer assignment has another header for allocation 0: `allocation 0: size 308B,
+error[report-mismatch] The header of allocation 0 is not that of the buffer assignment: `allocation 0: size 308B,
 parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-out:`
       308B( 32%);       640B; allocation 0: size 309B, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-ou…
                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^…
--- The allocation
+-- Allocation
 allocation 0: size 308, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -129,10 +131,10 @@ def test_a_sum_of_allocations() -> None:
         SAME,
         [("616B( 65%)", "617B( 65%)")],
         """
-error[report-mismatch] The allocations up to here add up to 616B, not 617B.
+error[report-mismatch] The allocations up to here add up to 616B, but the report prints 617B.
       617B( 65%);       332B; allocation 1: size 308B, maybe-live-out:
       ^^^^
--- The allocation
+-- Allocation
 allocation 1: size 308, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -144,10 +146,10 @@ def test_what_remains_of_the_allocations() -> None:
         SAME,
         [("332B; allocation 1", "331B; allocation 1")],
         """
-error[report-mismatch] The allocations that are smaller add up to 332B, not 331B.
+error[report-mismatch] The allocations below add up to 332B, but the report prints 331B.
       616B( 65%);       331B; allocation 1: size 308B, maybe-live-out:
                         ^^^^
--- The allocation
+-- Allocation
 allocation 1: size 308, maybe-live-out:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -159,7 +161,7 @@ def test_an_offset_where_nothing_is() -> None:
         SWAP_2025,
         [("400B;          448;", "400B;          440;")],
         """
-error[report-mismatch] No value of allocation 3 is at offset 440.
+error[report-mismatch] The report lists offset 440 of allocation 3, but no value starts there.
       400B( 50%);       400B;          440;                1; f32[100]
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -171,7 +173,7 @@ def test_an_offset_that_is_there_twice() -> None:
         SWAP_2025,
         [("     400B( 50%);       400B;          448;", "     400B( 50%);       400B;            0;")],
         """
-error[report-mismatch] Offset 0 is in this table a second time.
+error[report-mismatch] The table of allocation 3 lists offset 0 twice.
       800B(100%);       400B;            0;                1; f32[100]
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -190,10 +192,10 @@ def test_rows_out_of_order() -> None:
             )
         ],
         """
-error[report-mismatch] This row is out of order: the biggest come first.
+error[report-mismatch] This row is out of order. In the table of allocation 29, the largest sizes come first.
     2.80MiB(100%);     2.0KiB;      1867776;                1; f32[512]
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <247 ynn_fusion.1 @0> (size=2048,offset=1867776): f32[512]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -205,7 +207,7 @@ def test_a_row_that_is_missing() -> None:
         SWAP_2025,
         [("     800B(100%);       400B;            0;                1; f32[100]\n", "")],
         """
-error[report-mismatch] This table tells of 1 offset, but the values of allocation 3 are at 2.
+error[report-mismatch] The table of allocation 3 has 1 offset, but its values start at 2.
  cumulative_size;       size;       offset; used_by_n_values; shapes_list
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -217,10 +219,10 @@ def test_the_size_of_a_row() -> None:
         SWAP_2025,
         [("50%);       400B;", "50%);       401B;")],
         """
-error[report-mismatch] In allocation 3 the biggest value at offset 448 has 400B, not 401B.
+error[report-mismatch] The largest value at offset 448 of allocation 3 has 400B, but the report prints 401B.
       400B( 50%);       401B;          448;                1; f32[100]
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <3 copy.1 @0> (size=400,offset=448): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -232,10 +234,10 @@ def test_the_sum_of_a_row() -> None:
         SWAP_2025,
         [("     800B(100%);       400B;", "     801B(100%);       400B;")],
         """
-error[report-mismatch] In allocation 3 the sizes up to here add up to 800B, not 801B.
+error[report-mismatch] The rows of allocation 3 up to here add up to 800B, but the report prints 801B.
       801B(100%);       400B;            0;                1; f32[100]
       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <1 copy @0> (size=400,offset=0): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -247,10 +249,10 @@ def test_the_number_of_values() -> None:
         TPU,
         [("4B;            4;                2; 2×u32[]", "4B;            4;                3; 2×u32[]")],
         """
-error[report-mismatch] In allocation 4 the number of values at offset 4 is 2, not 3.
+error[report-mismatch] The number of values at offset 4 of allocation 4 is 2, but the report prints 3.
          4B( 50%);         4B;            4;                3; 2×u32[]
          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <17 copy-start{2} @2> (size=4,offset=4): u32[]{:S(2)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -262,10 +264,11 @@ def test_the_shapes_of_values() -> None:
         TPU,
         [("2; 2×u32[]", "2; 2×s32[]")],
         """
-error[report-mismatch] In allocation 4 the values at offset 4 are 2×u32[], not 2×s32[].
+error[report-mismatch] The values at offset 4 of allocation 4 have the shapes `2×u32[]`, but the report prints
+`2×s32[]`.
          4B( 50%);         4B;            4;                2; 2×s32[]
          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <17 copy-start{2} @2> (size=4,offset=4): u32[]{:S(2)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,

@@ -80,4 +80,4 @@ def test_any_edits_of_lines_have_findings_with_words(path: Path) -> None:
             assert len(finding.related) <= MAXIMUM_RELATED
             for place in (finding.place, *(related.place for related in finding.related)):
                 assert 0 <= place.start <= place.end <= len(place.file.document.data)
-            assert all(related_message(related.what) for related in finding.related)
+            assert all(related_message(related) for related in finding.related)

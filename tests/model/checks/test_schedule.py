@@ -8,7 +8,7 @@ def test_max() -> None:
         SWAP,
         [("(max 7)", "(max 8)")],
         """
-error[schedule-mismatch] The header says max 8, but 7 instructions are scheduled. `max` is their number.
+error[schedule-mismatch] The header prints `max 8`, but the schedule has 7 instructions. `max` is their number.
 HloLiveRange (max 8):
 ^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -20,10 +20,10 @@ def test_rows_out_of_order() -> None:
         SWAP,
         [("    3:copy.1\n    4:copy.2\n", "    4:copy.2\n    3:copy.1\n")],
         """
-error[schedule-mismatch] copy.2 has step 4, but stands where 3 belongs: 2 rows are out of order.
+error[schedule-mismatch] `copy.2` has step 4, but is listed where step 3 belongs. 2 rows are out of order.
     4:copy.2
     ^^^^^^^^
--- Also out of place
+-- Also out of order
     3:copy.1
     ^^^^^^^^
 """,
@@ -35,10 +35,10 @@ def test_an_instruction_that_is_there_twice() -> None:
         SWAP,
         [("    5:copy.3\n", "    5:copy.2\n")],
         """
-error[schedule-mismatch] copy.2 is scheduled a second time. An instruction runs at one step.
+error[schedule-mismatch] `copy.2` is scheduled twice, at steps 4 and 5. An instruction runs once.
     5:copy.2
     ^^^^^^^^
--- The first time
+-- Other occurrence
     4:copy.2
     ^^^^^^^^
 """,
@@ -50,10 +50,10 @@ def test_a_row_that_is_there_twice() -> None:
         SWAP,
         [("    5:copy.3\n", "    5:copy.3\n    5:copy.3\n")],
         """
-error[schedule-mismatch] copy.3 is scheduled a second time. An instruction runs at one step.
+error[schedule-mismatch] `copy.3` is scheduled twice, at step 5. An instruction runs once.
     5:copy.3
     ^^^^^^^^
--- The first time
+-- Other occurrence
     5:copy.3
     ^^^^^^^^
 """,
@@ -65,7 +65,7 @@ def test_a_step_that_is_missing() -> None:
         SWAP,
         [("    3:copy.1\n", "")],
         """
-error[schedule-mismatch] Step 3 is missing before step 4 (copy.2).
+error[schedule-mismatch] Step 3 is missing before step 4 (`copy.2`).
     4:copy.2
     ^^^^^^^^
 """,
@@ -77,7 +77,7 @@ def test_a_step_with_another_number() -> None:
         SWAP,
         [("    3:copy.1\n", "    9:copy.1\n")],
         """
-error[schedule-mismatch] copy.1 has step 9, where 3 belongs.
+error[schedule-mismatch] `copy.1` has step 9, but is listed where step 3 belongs.
     9:copy.1
     ^^^^^^^^
 """,
@@ -89,7 +89,7 @@ def test_a_step_that_goes_back() -> None:
         SWAP,
         [("    3:copy.1\n", "    1:copy.1\n")],
         """
-error[schedule-mismatch] copy.1 has step 1, where 3 belongs.
+error[schedule-mismatch] `copy.1` has step 1, but is listed where step 3 belongs.
     1:copy.1
     ^^^^^^^^
 """,
@@ -101,11 +101,11 @@ def test_two_instructions_that_are_swapped() -> None:
         SWAP,
         [("    3:copy.1\n    4:copy.2\n", "    3:copy.2\n    4:copy.1\n")],
         """
-error[schedule-mismatch] copy.2 and copy.1 stand at each other's step: the live ranges and uses of their values say
-so.
+error[schedule-mismatch] `copy.2` (step 3) and `copy.1` (step 4) are swapped: their live ranges and uses fit each
+other's step.
     3:copy.2
     ^^^^^^^^
--- The other one
+-- Other swapped instruction
     4:copy.1
     ^^^^^^^^
 """,
@@ -117,8 +117,8 @@ def test_an_instruction_of_another_name() -> None:
         SWAP,
         [("    3:copy.1\n", "    3:copy.9\n")],
         """
-error[unknown-instruction] copy.9 has to do with nothing, and copy.1, whose value starts at this step, is not
-scheduled (4 mentions): one name stands for the other.
+error[unknown-instruction] `copy.9` appears nowhere else in the dump, and `copy.1`, which becomes live at this step
+and has 4 mentions, is not scheduled. One of the names is wrong.
     3:copy.9
     ^^^^^^^^
 -- Also mentioned here
@@ -142,8 +142,8 @@ def test_a_use_that_is_not_scheduled() -> None:
         SWAP,
         [("  copy.2, operand 0", "  copy.9, operand 0")],
         """
-error[unknown-instruction] copy.9 is not in the instruction sequence, though it defines, shows or reads a value (1
-mention). Only instructions that are there do.
+error[unknown-instruction] `copy.9` defines, passes on or reads a value in 1 line, but is not in the instruction
+sequence.
   copy.9, operand 0
   ^^^^^^^^^^^^^^^^^
 """,
@@ -155,8 +155,8 @@ def test_a_row_of_the_peak_that_is_not_scheduled() -> None:
         SWAP,
         [("    copy.1: 400 bytes", "    copy.9: 400 bytes")],
         """
-error[unknown-instruction] copy.9 is not in the instruction sequence, though it defines, shows or reads a value (1
-mention). Only instructions that are there do.
+error[unknown-instruction] `copy.9` defines, passes on or reads a value in 1 line, but is not in the instruction
+sequence.
     copy.9: 400 bytes
     ^^^^^^^^^^^^^^^^^
 """,

@@ -9,11 +9,10 @@ def test_an_allocation() -> None:
         TPU,
         [("allocation 3: size 4194304, color 1", "allocation 3: size 4194304, color 4")],
         """
-error[memory-space-mismatch] Allocation 3 says memory space 4 (host), but the values in it are of memory space 1
-(vmem).
+error[memory-space-mismatch] Allocation 3 is in memory space 4, but its values are in memory space 1.
 allocation 3: size 4194304, color 4, page 0, preallocated-temp:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <22 copy-start.2{0} @1> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -25,11 +24,11 @@ def test_a_row() -> None:
         TPU,
         [("<22 copy-start.2{0} @1> (size", "<22 copy-start.2{0} @4> (size")],
         """
-error[memory-space-mismatch] copy-start.2{0} says memory space 4 (host), but allocation 3 is in memory space 1
-(vmem). A value is in the memory space of its allocation.
+error[memory-space-mismatch] `copy-start.2{0}` is in memory space 4, but allocation 3 is in memory space 1. A value
+is in the memory space of its allocation.
  value: <22 copy-start.2{0} @4> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The allocation
+-- Allocation
 allocation 3: size 4194304, color 1, page 0, preallocated-temp:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -41,11 +40,10 @@ def test_a_used_value() -> None:
         TPU,
         [("<22 copy-start.2{0} @1>\n", "<22 copy-start.2{0} @5>\n")],
         """
-error[memory-space-mismatch] copy-start.2{0} says memory space 5 (cmem) here, but memory space 1 (vmem) in its
-allocation.
+error[memory-space-mismatch] `copy-start.2{0}` is in memory space 5 here, but in memory space 1 in its allocation.
 <22 copy-start.2{0} @5>
 ^^^^^^^^^^^^^^^^^^^^^^^
--- The value in its allocation
+-- Value in its allocation
  value: <22 copy-start.2{0} @1> (size=4194304,offset=0): f32[1024,1024]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -66,8 +64,8 @@ def test_a_layout() -> None:
             ),
         ],
         """
-warning[memory-space-mismatch] The layout of broadcast_multiply_fusion says memory space 1 (vmem), but the value is
-in memory space 0 (default).
+warning[memory-space-mismatch] The layout of `broadcast_multiply_fusion` is for memory space 1, but the value is in
+memory space 0.
  value: <14 broadcast_multiply_fusion @0> (size=4194304,offset=49152): f32[1024,1024]{1,0:T(8,128)S(1)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -87,14 +85,14 @@ def test_a_value_in_an_arena_of_another_space() -> None:
             ),
         ],
         """
-hint[memory-space-mismatch] copy-start.2{2} is of memory space 2 (smem), but its place is in allocation 2 of memory
-space 0 (default). Releases of 2026 use arenas again in this way.
+hint[memory-space-mismatch] `copy-start.2{2}` is in memory space 2, but allocation 2 is in memory space 0. XLA
+releases of 2026 reuse arenas in this way.
  value: <23 copy-start.2{2} @2> (size=4,offset=4096): u32[]{:S(2)}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The allocation
+-- Allocation
 allocation 2: size 4243456, page 0, preallocated-temp:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-error[report-mismatch] No value of allocation 4 is at offset 0.
+error[report-mismatch] The report lists offset 0 of allocation 4, but no value starts there.
          8B(100%);         4B;            0;                1; u32[]
          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,

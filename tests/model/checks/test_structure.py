@@ -8,7 +8,8 @@ import pytest
 from goldens import SAME, SWAP, SWAP_2025, check, files_of, findings_text
 from samples import DUMPS, SEED, SPLIT, TPU, analysis_of_text, dump_file, dump_paths
 from xla_lens.model.analysis import Analysis, analyse
-from xla_lens.model.checks.findings import Code, Finding
+from xla_lens.model.checks.codes import Code
+from xla_lens.model.checks.findings import Finding
 from xla_lens.render.messages import message
 from xla_lens.syntax.file_names import FileKind
 
@@ -66,19 +67,24 @@ _ASSIGNMENT, _VALUES, _LIVE = FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileK
             TPU,
             _ASSIGNMENT,
             "allocation 3: size 4194304, color 1, page 0, preallocated-temp:\n",
-            "before the last values of the allocations, which the used values tell of",
+            "before the last values of the allocations, which the used values list",
         ),
-        (TPU, _VALUES, "<19 copy-start.1{0} @0>\n", "in the middle of a value"),
+        (TPU, _VALUES, "<19 copy-start.1{0} @0>\n", "in the middle of a used value"),
         (
             TPU,
             _VALUES,
             "copy-start(%copy-done)\n",
-            "before the last values, of which the buffer assignment tells",
+            "before the last used values, which the buffer assignment lists",
         ),
         (SWAP, _ASSIGNMENT, "%copy.2, f32[100]{0} %copy.3)\n", "before the live ranges"),
         (SPLIT, _LIVE, "    35:dot\n", "before the live ranges"),
-        (SPLIT, _LIVE, "    dot{}:35-37\n", "before all that is live at the peak is listed"),
-        (TPU, _LIVE, "4194304 bytes (cumulative: 12582912 bytes)\n", "before all that is live at the peak is listed"),
+        (SPLIT, _LIVE, "    dot{}:35-37\n", "before the end of the list of values live at the peak"),
+        (
+            TPU,
+            _LIVE,
+            "4194304 bytes (cumulative: 12582912 bytes)\n",
+            "before the end of the list of values live at the peak",
+        ),
         (TPU, _LIVE, "remaining: 8 388 664 bytes)\n", "in the middle of the stack traces"),
         (SWAP_2025, FileKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
     ],
@@ -89,7 +95,7 @@ def test_where_a_cut_file_ends(path: Path, kind: FileKind, last: str, expected: 
     text = whole[: whole.index(last.encode()) + len(last.encode())]
     cut = analyse(file if file.kind is not kind else dump_file(text, kind) for file in files.values())
     assert _messages(cut) == [
-        f"truncated-dump: The file ends {expected}: cut off, so that what is told here may be wrong."
+        f"truncated-dump: The file ends {expected}. It was cut off, so other results for this dump may be wrong."
     ]
     (finding,) = _findings(cut)
     assert f"{finding.severity}[{finding.code}]" == "error[truncated-dump]"
@@ -101,10 +107,10 @@ def test_where_a_cut_file_ends(path: Path, kind: FileKind, last: str, expected: 
     [
         ("BufferAssignment:\n", "`BufferAssignment:` is missing"),
         ("Used values:\n", "`Used values:` is missing"),
-        ("HloLiveRange (max 7):\n", "`HloLiveRange (max ...):` is missing"),
+        ("HloLiveRange (max 7):\n", "`HloLiveRange (max N):` is missing"),
         ("  InstructionSequence:\n", "`InstructionSequence:` is missing"),
         ("  BufferLiveRange:\n", "`BufferLiveRange:` is missing"),
-        ("<5 fusion @0>\n", "`<...>, a value` is missing"),
+        ("<5 fusion @0>\n", "`<id name @color>` is missing"),
     ],
 )
 def test_a_missing_header(line: str, expected: str) -> None:
@@ -132,7 +138,8 @@ def test_lines_that_are_none() -> None:
         SWAP,
         [("    3:copy.1\n", "    3;copy.1\n    oops\n")],
         """
-error[syntax] These 2 lines are no part of a dump: cut off, edited, or printed by something else.
+error[syntax] These 2 lines do not belong to a dump. They are cut off, were edited, or were printed by another
+program.
     3;copy.1
     ^^^^^^^^
 """,
@@ -144,7 +151,7 @@ def test_a_part_of_a_line_that_is_unknown() -> None:
         SWAP,
         [("size 800, preallocated-temp", "size 800, pinned, preallocated-temp")],
         """
-warning[syntax] This part of the line is unknown: edited, or from a newer release of XLA.
+warning[syntax] XLA Lens does not know this part of the line. It was edited, or printed by a newer release of XLA.
 allocation 3: size 800, pinned, preallocated-temp:
                         ^^^^^^
 """,
@@ -156,7 +163,7 @@ allocation 3: size 800, pinned, preallocated-temp:
     [
         ("", "error[syntax] The file is empty.\n\n"),
         (" \n\n", "error[syntax] The file is empty.\n \n"),
-        ("some\ntext\n", "error[syntax] Nothing in this file is part of a dump.\nsome\n^^^^"),
+        ("some\ntext\n", "error[syntax] No line of this file belongs to an XLA memory dump.\nsome\n^^^^"),
     ],
 )
 def test_files_that_hold_nothing(text: str, expected: str) -> None:

@@ -19,10 +19,10 @@ def test_a_row_that_is_there_twice() -> None:
             )
         ],
         """
-error[duplicate-value] Value 6 (tuple{}) is here a second time. An id has one place only.
+error[duplicate-value] `tuple{}` (value 6) is listed twice. Each id belongs to one value.
  value: <6 tuple{} @0> (size=16,offset=0): (f32[100]{0}, f32[100]{0})
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
  value: <6 tuple{} @0> (size=16,offset=0): (f32[100]{0}, f32[100]{0})
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -34,11 +34,10 @@ def test_an_id_that_is_there_twice() -> None:
         SWAP,
         [("<5 copy.3 @0>\n", "<4 copy.3 @0>\n")],
         """
-error[duplicate-value] Value 4 (copy.3) is here a second time; the first time it is copy.2. An id has one place
-only.
+error[duplicate-value] `copy.2` and `copy.3` have the same id, 4. Each id belongs to one value.
 <4 copy.3 @0>
 ^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
 <4 copy.2 @0>
 ^^^^^^^^^^^^^
 """,
@@ -57,7 +56,7 @@ def test_rows_out_of_order() -> None:
             )
         ],
         """
-error[syntax] Number 1 stands after 3. XLA prints them in ascending order.
+error[syntax] Value 1 follows value 3. XLA prints values in ascending order of their ids.
  value: <1 copy @0> (size=400,offset=0): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -69,10 +68,11 @@ def test_another_name_in_the_allocation() -> None:
         SWAP,
         [("<3 copy.1 @0> (size", "<3 copy.9 @0> (size")],
         """
-error[undefined-value] Value 3 is called copy.9 here, but copy.1 among the used values, where it is defined.
+error[undefined-value] Value 3 is named `copy.9` in its allocation, but `copy.1` in the used values, which define
+it.
  value: <3 copy.9 @0> (size=400,offset=400): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- What the other list says
+-- Same value in the other list
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,
@@ -84,10 +84,11 @@ def test_another_name_among_the_used_values() -> None:
         SWAP,
         [("<3 copy.1 @0>\n", "<3 copy.9 @0>\n")],
         """
-error[unassigned-value] Value 3 is called copy.9 here, but copy.1 in its allocation and where it is defined.
+error[unassigned-value] Value 3 is named `copy.9` in the used values, but `copy.1` in its allocation and in its
+first position.
 <3 copy.9 @0>
 ^^^^^^^^^^^^^
--- What the other list says
+-- Same value in the other list
  value: <3 copy.1 @0> (size=400,offset=400): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -99,10 +100,10 @@ def test_another_id() -> None:
         SWAP,
         [("<3 copy.1 @0> (size", "<9 copy.1 @0> (size")],
         """
-error[undefined-value] copy.1 has the id 9 here, but 3 among the used values.
+error[undefined-value] `copy.1` has id 9 in its allocation, but id 3 in the used values.
  value: <9 copy.1 @0> (size=400,offset=400): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- What the other list says
+-- Same value in the other list
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,
@@ -124,7 +125,7 @@ def test_a_value_that_is_not_defined() -> None:
             )
         ],
         """
-error[undefined-value] tuple{} (value 6) is in an allocation, but not among the used values.
+error[undefined-value] `tuple{}` (value 6) is in an allocation, but missing from the used values.
  value: <6 tuple{} @0> (size=16,offset=0): (f32[100]{0}, f32[100]{0})
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,
@@ -136,7 +137,7 @@ def test_a_value_that_is_in_no_allocation() -> None:
         SWAP,
         [(" value: <3 copy.1 @0> (size=400,offset=400): f32[100]{0}\n", "")],
         """
-error[unassigned-value] copy.1 (value 3) is in no allocation. Each used value has its place in one.
+error[unassigned-value] `copy.1` (value 3) is in no allocation. Each used value occupies bytes of one allocation.
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,
@@ -148,8 +149,8 @@ def test_a_first_position_of_another_name() -> None:
         SWAP,
         [(" positions:\n  copy.1\n", " positions:\n  copy.2 {9}\n")],
         """
-error[undefined-value] The first position of copy.1 is copy.2{9}. A value's first position is the instruction that
-defines it, whose name it has.
+error[undefined-value] The first position of `copy.1` is `copy.2{9}`. A value's first position is the instruction
+that defines it and has its name.
   copy.2 {9}
   ^^^^^^^^^^
 """,
@@ -161,7 +162,7 @@ def test_a_value_without_positions() -> None:
         SWAP,
         [(" positions:\n  copy.1\n", " positions:\n")],
         """
-error[undefined-value] copy.1 has no position. A value has at least that of the instruction that defines it.
+error[undefined-value] `copy.1` has no position. A value has at least that of the instruction that defines it.
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,
@@ -173,7 +174,7 @@ def test_a_live_range_of_no_value() -> None:
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{1}:4-7")],
         """
-error[undefined-value] copy.2{1} has a live range, but there is no value of that name and index.
+error[undefined-value] `copy.2{1}` has a live range, but the dump has no value of this name and index.
     copy.2{1}:4-7
     ^^^^^^^^^^^^^
 """,
@@ -185,10 +186,10 @@ def test_a_position_that_is_there_twice() -> None:
         SWAP,
         [("  tuple {1}\n", "  tuple {1}\n  tuple {1}\n")],
         """
-error[duplicate-position] copy.3 has the position tuple{1} twice.
+error[duplicate-position] `copy.3` lists the position `tuple{1}` twice.
   tuple {1}
   ^^^^^^^^^
--- The first time
+-- Other occurrence
   tuple {1}
   ^^^^^^^^^
 """,
@@ -200,11 +201,10 @@ def test_a_position_of_two_values() -> None:
         SWAP,
         [("  tuple {1}\n", "  tuple {0}\n")],
         """
-error[duplicate-position] tuple{0} is a position of copy.3 here, but of copy.2, too. What an instruction shows at an
-index is one value.
+error[duplicate-position] `tuple{0}` is a position of both `copy.3` and `copy.2`. A position holds one value.
   tuple {0}
   ^^^^^^^^^
--- The first time
+-- Other occurrence
   tuple {0}
   ^^^^^^^^^
 """,
@@ -216,10 +216,10 @@ def test_a_use_that_is_there_twice() -> None:
         SWAP,
         [("  tuple, operand 1\n", "  tuple, operand 1\n  tuple, operand 1\n")],
         """
-error[duplicate-use] The use of copy.3 as operand 1 of tuple is here a second time.
+error[duplicate-use] `copy.3` lists its use as operand 1 of `tuple` twice.
   tuple, operand 1
   ^^^^^^^^^^^^^^^^
--- The first time
+-- Other occurrence
   tuple, operand 1
   ^^^^^^^^^^^^^^^^
 """,
@@ -232,8 +232,7 @@ error[duplicate-use] The use of copy.3 as operand 1 of tuple is here a second ti
         (
             FileKind.VALUES,
             """
-error[undefined-value] This file is of another dump than the buffer assignment: 12 of its used values are not in the
-allocations, 0 are.
+error[undefined-value] This file belongs to another dump: 12 of its 12 used values are in no allocation.
 <13 x.1 @0>
 ^^^^^^^^^^^
 """,
@@ -241,8 +240,7 @@ allocations, 0 are.
         (
             FileKind.LIVE_RANGE,
             """
-error[undefined-value] This file is of another dump than the buffer assignment: 10 of its live ranges are not in the
-allocations, 2 are.
+error[undefined-value] This file belongs to another dump: 10 of its 12 live ranges are of unknown values.
     x.1{}:0-9
     ^^^^^^^^^
 """,
@@ -259,10 +257,10 @@ def test_a_quote_of_another_instruction() -> None:
         SWAP,
         [("from instruction:%copy.1 = ", "from instruction:%copy.9 = ")],
         """
-error[undefined-value] The instruction that is quoted for copy.1 is copy.9.
+error[undefined-value] `copy.1` quotes the instruction `copy.9`. A value quotes the instruction that defines it.
  from instruction:%copy.9 = f32[100]{0} copy(f32[100]{0} %Arg_1.2)
                   ^^^^^^^
--- The value that quotes it
+-- Value that quotes it
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,
@@ -274,10 +272,10 @@ def test_a_value_that_is_a_phi_in_one_list_only() -> None:
         SWAP,
         [(" value: <3 copy.1 @0>", " value: <3 copy.1 (phi) @0>")],
         """
-error[undefined-value] copy.1 is marked as `(phi)` here, but is not among the used values.
+error[undefined-value] `copy.1` is marked `(phi)` in its allocation, but is not in the used values.
  value: <3 copy.1 (phi) @0> (size=400,offset=400): f32[100]{0}
  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
--- What the other list says
+-- Same value in the other list
 <3 copy.1 @0>
 ^^^^^^^^^^^^^
 """,

@@ -97,12 +97,12 @@ def test_each_is_told_though_only_few_others_are(slots: list[_Slot], exempt: set
 def test_only_what_would_collide_is_asked_about(is_crowded: bool, slots: list[_Slot], exempt: set[int]) -> None:
     asked: list[int] = []
 
-    def is_exempt(value: int) -> bool:
+    def may_overlap(value: int) -> bool:
         asked.append(value)
         return value in exempt
 
     with _crowded(is_crowded):
-        sweep(_table(slots), is_exempt)
+        sweep(_table(slots), may_overlap)
     for one in set(asked):
         # Who shares bytes with one that stays for no step at all may be asked about, too.
         beside = [(*slot[:3], max(slot[3], 1)) for slot in slots]

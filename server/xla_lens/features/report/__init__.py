@@ -22,7 +22,7 @@ from xla_lens.model.analysis import Analysis
 from xla_lens.model.attribution.bytes_by_line import LineBytes, bytes_by_line
 from xla_lens.model.attribution.bytes_by_op import BytesByOp, bytes_by_op
 from xla_lens.model.attribution.owned import owned_bytes
-from xla_lens.model.checks.findings import Severity
+from xla_lens.model.checks.codes import Severity
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.memory.allocation_history import Arena, Biography, arenas, biography
 from xla_lens.model.memory.over_time import MemorySpace, live_in_space

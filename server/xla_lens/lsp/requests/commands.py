@@ -22,7 +22,7 @@ from xla_lens.lsp.requests.content import page_uri, shown_page
 from xla_lens.lsp.session import DumpSetState
 from xla_lens.lsp.threads import in_thread
 from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.findings import Code
+from xla_lens.model.checks.codes import Code
 from xla_lens.model.checks.limits import over_limits
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
@@ -91,7 +91,8 @@ def _files(state: DumpSetState, analysis: Analysis) -> dict[FileKind, str]:
 async def _check(arguments: Arguments) -> Any:
     _, analysis = await arguments.analysed()
     settings = arguments.server.settings
-    findings = (*analysis.findings, *over_limits(analysis, settings.max_peak, settings.max_reserved))
+    limits = over_limits(analysis.dump, analysis.memory, settings.max_peak, settings.max_reserved)
+    findings = (*analysis.findings, *limits)
     return [finding_data(finding) for finding in findings if finding.code not in settings.ignored_codes]
 
 

@@ -1,99 +1,108 @@
-"""The checks of a dump set. Each tests an invariant of XLA's own output: none fires on what is whole."""
+"""The checks of a dump set. Each tests a rule that all dumps of XLA follow, and is named after it."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from xla_lens.model.checks.allocations import (
-    duplicate_allocations,
-    kind_conflicts,
-    slices_out_of_bounds,
-    total_mismatch,
+    allocation_kinds_agree,
+    allocation_numbers_ascend,
+    slices_fit_allocations,
+    total_is_sum_of_allocations,
 )
-from xla_lens.model.checks.doubts import Doubts, no_doubts
-from xla_lens.model.checks.findings import Code, Finding, Severity
-from xla_lens.model.checks.headers import header_shapes, parameter_mismatch
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.checks.headers import allocations_hold_their_parameters, header_shapes_match_values
 from xla_lens.model.checks.instructions import (
-    operand_mismatch,
-    quote_mismatch,
-    shape_mismatch,
-    size_below_shape,
+    quotes_of_an_instruction_agree,
+    shapes_match_instructions,
+    sizes_hold_shapes,
+    uses_match_operands,
 )
-from xla_lens.model.checks.live_ranges import invalid_live_ranges, live_ranges_of_values, starts_and_ends
-from xla_lens.model.checks.overlaps import is_exempt, overlapping_slices
-from xla_lens.model.checks.peak import printed_peak
-from xla_lens.model.checks.reports import report_mismatch
-from xla_lens.model.checks.schedule import schedule_mismatch, unknown_instructions
-from xla_lens.model.checks.spaces import memory_spaces
-from xla_lens.model.checks.structure import check_structure, used_values_before_gaps
+from xla_lens.model.checks.live_ranges import (
+    live_ranges_lie_in_schedule,
+    live_ranges_match_schedule_and_uses,
+    values_have_one_live_range,
+)
+from xla_lens.model.checks.overlaps import live_values_do_not_overlap, may_overlap
+from xla_lens.model.checks.peak import printed_peak_matches_live_ranges
+from xla_lens.model.checks.problems import UnknownLinePart
+from xla_lens.model.checks.reports import report_matches_allocations
+from xla_lens.model.checks.schedule import mentioned_instructions_are_scheduled, steps_ascend
+from xla_lens.model.checks.spaces import memory_spaces_agree
+from xla_lens.model.checks.structure import files_are_well_formed, used_values_before_gaps
+from xla_lens.model.checks.tainted import Tainted, nothing_tainted
 from xla_lens.model.checks.values import (
-    definitions,
-    duplicate_positions,
-    duplicate_uses,
-    duplicate_values,
-    files_of_other_dumps,
-    missing_values,
-    names_of_values,
-    order_of_values,
-    quoted_names,
+    files_are_of_one_dump,
+    first_positions_define_values,
+    positions_are_unique,
+    uses_are_unique,
+    value_ids_are_unique,
+    value_ids_ascend,
+    value_names_agree,
+    values_are_in_both_lists,
+    values_quote_their_instruction,
 )
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.tables.dump_set import DumpSet
 
-__all__ = ["check", "is_exempt"]
+__all__ = ["check", "may_overlap"]
 
-_Check: TypeAlias = Callable[[DumpSet, Doubts], Iterator[Finding]]
+_Check: TypeAlias = Callable[[DumpSet, Tainted], Iterator[Finding]]
 
 _CHECKS: Final[tuple[_Check, ...]] = (
-    duplicate_allocations,
-    duplicate_values,
-    names_of_values,
-    missing_values,
-    order_of_values,
-    kind_conflicts,
-    memory_spaces,
-    total_mismatch,
-    slices_out_of_bounds,
-    schedule_mismatch,
-    unknown_instructions,
-    definitions,
-    quoted_names,
-    duplicate_positions,
-    duplicate_uses,
-    quote_mismatch,
-    shape_mismatch,
-    size_below_shape,
-    operand_mismatch,
-    parameter_mismatch,
-    header_shapes,
-    invalid_live_ranges,
-    live_ranges_of_values,
-    starts_and_ends,
+    allocation_numbers_ascend,
+    value_ids_are_unique,
+    value_names_agree,
+    values_are_in_both_lists,
+    value_ids_ascend,
+    allocation_kinds_agree,
+    memory_spaces_agree,
+    total_is_sum_of_allocations,
+    slices_fit_allocations,
+    steps_ascend,
+    mentioned_instructions_are_scheduled,
+    first_positions_define_values,
+    values_quote_their_instruction,
+    positions_are_unique,
+    uses_are_unique,
+    quotes_of_an_instruction_agree,
+    shapes_match_instructions,
+    sizes_hold_shapes,
+    uses_match_operands,
+    allocations_hold_their_parameters,
+    header_shapes_match_values,
+    live_ranges_lie_in_schedule,
+    values_have_one_live_range,
+    live_ranges_match_schedule_and_uses,
 )
-"""In an order in which causes come before what follows from them: each leaves out what is in doubt."""
+"""In an order in which causes come before their consequences: each check skips what an earlier one has tainted."""
 
 
 def check(dump: DumpSet, memory: Memory) -> list[Finding]:
-    """All findings of a dump set, file by file in the order of the text."""
-    doubts = no_doubts(dump)
-    findings = list(check_structure(dump))
+    """All findings of a dump set, in the order of the files and of their text."""
+    tainted = nothing_tainted(dump)
+    findings = list(files_are_well_formed(dump))
     order = {id(file): number for number, file in enumerate(dump.files)}
-    others = list(files_of_other_dumps(dump))
-    if others:
-        return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + others, order)
-    doubts.broken = {
-        id(finding.place.file)
-        for finding in findings
-        if finding.severity is Severity.ERROR or not finding.facts.get("is_read", 1)
-    }
+    foreign = list(files_are_of_one_dump(dump))
+    if foreign:
+        return _sorted([finding for finding in findings if finding.code is Code.SYNTAX] + foreign, order)
+    tainted.broken_files = {id(finding.place.file) for finding in findings if _breaks_file(finding)}
     mixed = used_values_before_gaps(dump)
-    doubts.used_values[mixed] = doubts.names[dump.used_values.name[mixed]] = True
-    doubts.doubt_values(dump.value_of_used_value[mixed])
+    tainted.used_values[mixed] = tainted.names[dump.used_values.name[mixed]] = True
+    tainted.taint_values(dump.value_of_used_value[mixed])
     for one in _CHECKS:
-        findings += one(dump, doubts)
-    findings += printed_peak(dump, memory, doubts)
-    findings += overlapping_slices(dump, memory, doubts)
-    findings += report_mismatch(dump, doubts)
+        findings += one(dump, tainted)
+    findings += printed_peak_matches_live_ranges(dump, memory, tainted)
+    findings += live_values_do_not_overlap(dump, memory, tainted)
+    findings += report_matches_allocations(dump, tainted)
     return _sorted(findings, order)
+
+
+def _breaks_file(finding: Finding) -> bool:
+    """Whether rows may be missing from the file of a finding about its structure."""
+    if isinstance(finding.problem, UnknownLinePart):
+        return not finding.problem.is_row_readable
+    return finding.severity is Severity.ERROR
 
 
 def _sorted(findings: list[Finding], order: dict[int, int]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""What runs asynchronously, as far as a dump tells: it lives by other rules."""
+"""Recognise asynchronous operations, the live ranges of which follow other rules."""
 
 import re
 from typing import Final
@@ -15,12 +15,13 @@ _MOST_ASYNC_STEPS: Final = 64
 """So many at most. Of what starts one step after its instruction that is enough to know."""
 
 _STARTS_COMPUTATION: Final = re.compile(r"(?!copy|all-reduce|all-gather|collective-permute|send|recv).*(start|async)")
-"""What starts a computation, by its name. Those that it leaves out may be operations of their own."""
+"""Names of instructions that start an asynchronous computation. The excluded ones may be operations of their own."""
 
 
 def is_asynchronous(dump: DumpSet, step: int, start: int) -> bool:
-    """Whether the instruction at a step, whose value starts at another, may be part of an asynchronous computation:
-    what starts that follows soon.
+    """Whether an instruction may be part of an asynchronous computation: another one starts the computation soon after.
+
+    The instruction runs at `step`, and its value becomes live at `start`.
     """
     steps = _MOST_ASYNC_STEPS if start > step else _ASYNC_STEPS
     rows = (dump.schedule_row(later) for later in range(step + 1, step + 1 + steps))
@@ -28,8 +29,10 @@ def is_asynchronous(dump: DumpSet, step: int, start: int) -> bool:
 
 
 def _starts_computation(dump: DumpSet, name: int) -> bool:
-    """Also collectives may be computations, whose name and opcode are those of the operation (GPU, jaxlib 0.12). What
-    they make begins with the tuple of what they read.
+    """Whether an instruction starts an asynchronous computation, by its name or by the shapes of its values.
+
+    Collectives may be computations under the name and opcode of the operation (GPU, jaxlib 0.12). Their tuple begins
+    with the tuple of their operands.
     """
     label = dump.label(name, NONE)
     if _STARTS_COMPUTATION.match(label):
@@ -42,7 +45,7 @@ _ASYNCHRONOUS: Final = re.compile(r".*async|.*-(start|update|done)(\.\w+)*$")
 
 
 def is_read_asynchronously(dump: DumpSet, value: int) -> bool:
-    """Whether an asynchronous operation reads a value, by its opcode or, where it is not quoted, by its name."""
+    """Whether an asynchronous operation reads a value, by its opcode or, if it is not quoted, by its name."""
     row = dump.values.used_value[value]
     users = set(dump.uses.name[dump.uses_of(int(row))].tolist()) if row != NONE else set()
     readers = ((dump.instruction(user), dump.label(user, NONE)) for user in users)

@@ -1,89 +1,82 @@
-"""What is wrong with a dump set: facts that contradict each other, each with the places that show it.
+"""Findings: contradictions in a dump set, each with the places that show it."""
 
-A finding says what, in numbers and places; what a person reads is written by `xla_lens.render.messages`.
-"""
-
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
+from xla_lens.model.checks.codes import Code, Severity
+from xla_lens.model.checks.problems import Problem
 from xla_lens.model.places.places import Place
 
 MAXIMUM_RELATED: Final = 10
-"""Places of one finding that are told; their number is among its facts."""
+"""Maximum number of related locations of one finding."""
 
 
-class Code(StrEnum):
-    """What kind of finding it is. Codes are stable."""
+class Relation(Enum):
+    """What a related location has to do with a finding."""
 
-    SYNTAX = "syntax"
-    TRUNCATED_DUMP = "truncated-dump"
-    DUPLICATE_ALLOCATION = "duplicate-allocation"
-    ALLOCATION_KIND_CONFLICT = "allocation-kind-conflict"
-    SLICE_OUT_OF_BOUNDS = "slice-out-of-bounds"
-    OVERLAPPING_SLICES = "overlapping-slices"
-    MEMORY_SPACE_MISMATCH = "memory-space-mismatch"
-    SIZE_BELOW_SHAPE = "size-below-shape"
-    TOTAL_MISMATCH = "total-mismatch"
-    HUMAN_SIZE_MISMATCH = "human-size-mismatch"
-    DUPLICATE_VALUE = "duplicate-value"
-    UNDEFINED_VALUE = "undefined-value"
-    UNASSIGNED_VALUE = "unassigned-value"
-    DUPLICATE_POSITION = "duplicate-position"
-    DUPLICATE_USE = "duplicate-use"
-    OPERAND_MISMATCH = "operand-mismatch"
-    SHAPE_MISMATCH = "shape-mismatch"
-    PARAMETER_MISMATCH = "parameter-mismatch"
-    SCHEDULE_MISMATCH = "schedule-mismatch"
-    UNKNOWN_INSTRUCTION = "unknown-instruction"
-    INVALID_LIVE_RANGE = "invalid-live-range"
-    DUPLICATE_LIVE_RANGE = "duplicate-live-range"
-    MISSING_LIVE_RANGE = "missing-live-range"
-    LIVE_RANGE_START = "live-range-start"
-    LIVE_RANGE_END = "live-range-end"
-    PEAK_STEP_MISMATCH = "peak-step-mismatch"
-    PEAK_LIST_MISMATCH = "peak-list-mismatch"
-    CUMULATIVE_MISMATCH = "cumulative-mismatch"
-    STACK_TRACE_MISMATCH = "stack-trace-mismatch"
-    PEAK_UNDERSTATED = "peak-understated"
-    REPORT_MISMATCH = "report-mismatch"
-    MAX_PEAK = "max-peak"
-    MAX_RESERVED = "max-reserved"
-
-
-class Severity(StrEnum):
-    """How bad it is, in the words of the Language Server Protocol."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    INFORMATION = "information"
-    HINT = "hint"
+    OTHER_OCCURRENCE = auto()
+    """The other of two lines that repeat each other."""
+    ALLOCATION = auto()
+    """The header of the value's allocation."""
+    SLICE = auto()
+    """The value's row in its allocation."""
+    OVERLAPPED_SLICE = auto()
+    """A value that occupies the same bytes at the same time."""
+    OUTPUT = auto()
+    """The allocation that does hold the output."""
+    TOTAL = auto()
+    """The printed total of all allocations."""
+    OTHER_LIST = auto()
+    """The same value in the other list: its allocation or the used values."""
+    QUOTED_INSTRUCTION = auto()
+    """The instruction as the dump quotes it."""
+    QUOTING_VALUE = auto()
+    """The used value that quotes an instruction."""
+    USE = auto()
+    """The use that names the instruction."""
+    STEP = auto()
+    """The step at which the instruction runs."""
+    LIVE_RANGE = auto()
+    """The live range of a value that is live at the peak."""
+    PEAK = auto()
+    """The step of the real peak."""
+    OUT_OF_ORDER = auto()
+    """Another row that is out of order."""
+    SWAPPED = auto()
+    """The other of two swapped instructions."""
+    MENTION = auto()
+    """Another line that names the instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that has to do with a finding, and what stands there."""
+    """Another location that has to do with a finding."""
 
     place: Place
-    what: str
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One contradiction. `facts` are its numbers and names, by the name that the wording knows them by."""
+    """One problem, the place it is reported at, and the places that help to understand it."""
 
-    code: Code
     severity: Severity
     place: Place
-    facts: dict[str, int | str] = field(default_factory=dict)
+    problem: Problem
     related: tuple[Related, ...] = ()
 
+    @property
+    def code(self) -> Code:
+        """The code of the problem."""
+        return self.problem.code
 
-def error(code: Code, place: Place, *related: Related, **facts: int | str) -> Finding:
-    """A finding that XLA never gives rise to."""
-    return Finding(code, Severity.ERROR, place, facts, related)
+
+def error(place: Place, problem: Problem, *related: Related) -> Finding:
+    """A finding for something that XLA never prints."""
+    return Finding(Severity.ERROR, place, problem, related)
 
 
-def warning(code: Code, place: Place, *related: Related, **facts: int | str) -> Finding:
-    """A finding that no dump that is known gives rise to, though XLA does not promise that."""
-    return Finding(code, Severity.WARNING, place, facts, related)
+def warning(place: Place, problem: Problem, *related: Related) -> Finding:
+    """A finding for something that no known dump has, although XLA's code does not rule it out."""
+    return Finding(Severity.WARNING, place, problem, related)

@@ -1,4 +1,4 @@
-"""Checks of what the headers of allocations say of parameters and of the output."""
+"""Checks of the parameters and output shapes in the headers of allocations."""
 
 import re
 from collections.abc import Iterator
@@ -6,103 +6,110 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.allocations import holds_shape, output_shape, parameter_shape
-from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.checks.findings import Code, Finding, Related, error
+from xla_lens.model.checks.allocations import decoded, holds_shape, output_shape, parameter_shape
+from xla_lens.model.checks.findings import Finding, Related, Relation, error
+from xla_lens.model.checks.problems import (
+    DuplicateParameter,
+    MissingParameter,
+    OutputShapeMismatch,
+    ParameterMismatch,
+    ParameterShapeMismatch,
+)
+from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.places.places import row_place
-from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import EMPTY_INDEX, DumpSet
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Kind
 from xla_lens.syntax.hlo.shapes import byte_sizes, subshape_spans
 
 
-def parameter_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Parameters of allocations that are not the parameters of the program, each there once."""
+def allocations_hold_their_parameters(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """Each allocation of a parameter holds that parameter, and parameters are numbered 0, 1, 2, … without gaps."""
     allocations, file = dump.allocations, dump.assignment
     if file is None:
         return
-    rows = np.flatnonzero(((allocations.kind & int(Kind.PARAMETER)) != 0) & ~doubts.allocations)
-    is_quoted = doubts.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
+    rows = np.flatnonzero(((allocations.kind & int(Kind.PARAMETER)) != 0) & ~tainted.allocations)
+    has_quotes = tainted.is_whole(dump.used) and bool(np.any(dump.used_values.instruction_start != NONE))
     wrong: dict[int, None] = {}
-    if is_quoted:
-        wrong = dict.fromkeys(row for row in rows.tolist() if not _holds_parameter(dump, doubts, row))
+    if has_quotes:
+        wrong = dict.fromkeys(row for row in rows.tolist() if not _holds_parameter(dump, tainted, row))
         for row in wrong:
-            yield _parameter_finding(dump, file, row, what="value")
+            yield error(row_place(file, allocations, row), ParameterMismatch(*_header(dump, row)))
     keys = np.stack((allocations.parameter_index, allocations.parameter))[:, rows]
     order = np.lexsort(keys)
     again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
     for first, row in zip(rows[order[again]].tolist(), rows[order[again + 1]].tolist(), strict=True):
         if first not in wrong and row not in wrong:
             wrong[row] = None
-            related = Related(row_place(file, allocations, first), "first")
-            yield _parameter_finding(dump, file, row, related, what="twice")
-    # The rows of parameters that are missing may be those of broken headers.
-    if wrong or not doubts.is_whole(file) or np.any(allocations.index == NONE) or np.any(doubts.allocations):
-        doubts.allocations[list(wrong)] = True
+            number, parameter, index = _header(dump, row)
+            yield error(
+                row_place(file, allocations, row),
+                DuplicateParameter(number, int(allocations.index[first]), parameter, index),
+                Related(row_place(file, allocations, first), Relation.OTHER_OCCURRENCE),
+            )
+    # A broken header may be that of a missing parameter.
+    if wrong or not tainted.is_whole(file) or np.any(allocations.index == NONE) or np.any(tainted.allocations):
+        tainted.allocations[list(wrong)] = True
         return
     numbers, first_row = np.unique(allocations.parameter[rows], return_index=True)
     gaps = np.flatnonzero(np.diff(numbers, prepend=-1) > 1)
     for gap in gaps[-1:].tolist():
         missing = int(numbers[gap - 1]) + 1 if gap else 0
-        doubts.allocations[rows[first_row[gap]]] = True
-        yield _parameter_finding(dump, file, int(rows[first_row[gap]]), what="gap", missing=missing)
+        row = int(rows[first_row[gap]])
+        tainted.allocations[row] = True
+        number, parameter, _ = _header(dump, row)
+        yield error(row_place(file, allocations, row), MissingParameter(number, parameter, missing))
 
 
-def _parameter_finding(dump: DumpSet, file: DumpFile, row: int, *related: Related, **facts: int | str) -> Finding:
+def _header(dump: DumpSet, row: int) -> tuple[int, int, str]:
+    """The number of an allocation, and the parameter and the index that its header names."""
     allocations = dump.allocations
     index = int(allocations.parameter_index[row])
-    return error(
-        Code.PARAMETER_MISMATCH,
-        row_place(file, allocations, row),
-        *related,
-        allocation=int(allocations.index[row]),
-        parameter=int(allocations.parameter[row]),
-        index=dump.indices[index].decode() if index != NONE else "",
-        **facts,
-    )
+    text = dump.indices[index].decode() if index != NONE else ""
+    return int(allocations.index[row]), int(allocations.parameter[row]), text
 
 
-def _holds_parameter(dump: DumpSet, doubts: Doubts, allocation: int) -> bool:
-    """Whether an allocation holds the parameter that it says; also if that cannot be told."""
+def _holds_parameter(dump: DumpSet, tainted: Tainted, allocation: int) -> bool:
+    """Whether an allocation holds the parameter in its header; true if its values do not allow to tell."""
     values = dump.values_of_allocation(allocation)
     index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
     number = int(dump.allocations.parameter[allocation])
-    if not len(values) or np.any(doubts.values[values]):
+    if not len(values) or np.any(tainted.values[values]):
         return True
     here = values[np.maximum(dump.values.index[values], EMPTY_INDEX) == index]
     makers = map(dump.instruction, dump.values.name[here].tolist())
     return any(maker is None or maker.parameter_number == number for maker in makers)
 
 
-def header_shapes(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Shapes in the headers of allocations that none of the values in them has."""
+def header_shapes_match_values(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """The shapes in the header of an allocation are shapes of its values."""
     file = dump.assignment
-    # A value that is in no allocation may be missing in any.
-    if file is None or np.any(doubts.values & (dump.values.slice == NONE)):
+    # A value that is in no allocation may belong to any.
+    if file is None or np.any(tainted.values & (dump.values.slice == NONE)):
         return
-    for row in np.flatnonzero(~doubts.allocations & (dump.allocations.slice_count > 0)).tolist():
-        if np.any(doubts.values[dump.values_of_allocation(row)]):
+    for row in np.flatnonzero(~tainted.allocations & (dump.allocations.slice_count > 0)).tolist():
+        if np.any(tainted.values[dump.values_of_allocation(row)]):
             continue
         parameter, output = parameter_shape(dump, row), output_shape(dump, row)
         wrong = [
-            (what, shape)
-            for what, shape, has in (("parameter", parameter, _has_parameter), ("output", output, _has_output))
-            if shape and not shape.startswith(b"<") and not holds_shape(dump, row, shape) and not has(dump, row, shape)
-        ]
-        for what, shape in wrong:
-            doubts.allocations[row] = True
-            yield error(
-                Code.SHAPE_MISMATCH,
-                row_place(file, dump.allocations, row),
-                what=what,
-                allocation=int(dump.allocations.index[row]),
-                shape=shape.decode("utf-8", "replace"),
+            (problem, shape)
+            for problem, shape, may_stand_for in (
+                (ParameterShapeMismatch, parameter, _is_whole_parameter),
+                (OutputShapeMismatch, output, _may_be_bitcast),
             )
+            if shape
+            and not shape.startswith(b"<")
+            and not holds_shape(dump, row, shape)
+            and not may_stand_for(dump, row, shape)
+        ]
+        for problem, shape in wrong:
+            tainted.allocations[row] = True
+            place = row_place(file, dump.allocations, row)
+            yield error(place, problem(int(dump.allocations.index[row]), decoded(shape)))
 
 
-def _has_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
-    """Whether a header shows the whole parameter of which the allocation holds an element, as XLA did until 2025."""
+def _is_whole_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether the allocation holds one element of a parameter of this shape; until 2025 XLA printed the whole shape."""
     index = int(dump.allocations.parameter_index[allocation])
     if index <= EMPTY_INDEX:
         return False
@@ -110,9 +117,11 @@ def _has_parameter(dump: DumpSet, allocation: int, shape: bytes) -> bool:
     return holds_shape(dump, allocation, shape[start:end])
 
 
-def _has_output(dump: DumpSet, allocation: int, shape: bytes) -> bool:
-    """Whether the root may show a value as another shape: a bitcast is a position, and has as many bytes. Without its
-    layout it is not known how many bytes a shape has that is packed or dynamic.
+def _may_be_bitcast(dump: DumpSet, allocation: int, shape: bytes) -> bool:
+    """Whether the output may be a bitcast of a value in the allocation.
+
+    A bitcast is a further position of the value and has as many bytes. Without a layout, the number of bytes of packed
+    or dynamic shapes is unknown.
     """
     values = dump.values_of_allocation(allocation)
     rows = dump.values.used_value[values]

@@ -1,11 +1,24 @@
-"""Checks of values against the instructions that the dump quotes: what these read, and of which shape they are."""
+"""Checks of values against the instructions that the dump quotes: their operands and shapes."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts, in_doubt
-from xla_lens.model.checks.findings import Code, Finding, Related, error
+from xla_lens.model.checks.allocations import decoded
+from xla_lens.model.checks.findings import Finding, Related, Relation, error
+from xla_lens.model.checks.problems import (
+    MissingElement,
+    MissingOperand,
+    OperandMismatch,
+    Problem,
+    QuotedOperandsMismatch,
+    QuotedShapesMismatch,
+    ShapeMismatch,
+    SharedOperand,
+    SizeBelowShape,
+    UnknownOperand,
+)
+from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.hlo.dataflow import quoted_operands
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
@@ -18,8 +31,8 @@ from xla_lens.syntax.hlo.shapes import ArrayShape, parse_shape, subshape_spans
 # ---------------------------------------------------------------- operands
 
 
-def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Uses of which the instruction that is said to read says otherwise (HloValue::ComputeUses)."""
+def uses_match_operands(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """An instruction reads the values that list a use by it (HloValue::ComputeUses)."""
     uses, file = dump.uses, dump.used
     if file is None or not len(uses):
         return
@@ -30,64 +43,59 @@ def operand_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     operand = taken(operands, np.where(has_operand, first[uses.name] + uses.operand, NONE))
     read = np.where(operand != NONE, dump.values_at(operand, uses.index), NONE)
     wrong = is_quoted & (read != value) & (value != NONE)
-    wrong &= ~in_doubt(doubts.values, value) & ~in_doubt(doubts.names, uses.name)
-    wrong &= (read == NONE) | ~in_doubt(doubts.values, read)
-    wrong &= (operand == NONE) | ~in_doubt(doubts.names, operand)
+    wrong &= ~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name)
+    wrong &= (read == NONE) | ~is_marked(tainted.values, read)
+    wrong &= (operand == NONE) | ~is_marked(tainted.names, operand)
     for row in np.flatnonzero(wrong).tolist():
-        doubts.values[value[row]] = True
-        text = (
-            _unknown_operand(dump, file, int(uses.name[row]), int(uses.operand[row])) if operand[row] == NONE else None
-        )
-        yield error(
-            Code.OPERAND_MISMATCH,
-            text or row_place(file, uses, row),
-            *([Related(row_place(file, uses, row), "use")] if text else _quoted(dump, int(uses.name[row]))),
-            what="unknown" if text else "other" if operand[row] != NONE else "none",
-            value=dump.value_label(int(value[row])),
-            user=dump.label(int(uses.name[row]), NONE),
-            operand=_operand(dump, row),
-            operands=int(count[uses.name[row]]),
-            read=dump.label(int(operand[row]), int(uses.index[row])) if operand[row] != NONE else "",
-        )
-    yield from _read_twice(dump, doubts, file, value)
+        tainted.values[value[row]] = True
+        use, name = row_place(file, uses, row), int(uses.name[row])
+        label, user, text = dump.value_label(int(value[row])), dump.label(name, NONE), _operand(dump, row)
+        unknown = _unknown_operand(dump, file, name, int(uses.operand[row])) if operand[row] == NONE else None
+        if unknown:
+            quoted_name = decoded(file.document.data[unknown.start : unknown.end]).removeprefix("%")
+            yield error(unknown, UnknownOperand(label, user, text, quoted_name), Related(use, Relation.USE))
+            continue
+        problem: Problem
+        if operand[row] == NONE:
+            problem = MissingOperand(label, user, text, operands=int(count[name]))
+        else:
+            problem = OperandMismatch(label, user, text, dump.label(int(operand[row]), int(uses.index[row])))
+        yield error(use, problem, *_quoted_instruction(dump, name))
+    yield from _operands_are_one_value(dump, tainted, file, value)
 
 
-def _read_twice(dump: DumpSet, doubts: Doubts, file: DumpFile, value: Column) -> Iterator[Finding]:
-    """One operand is one value, also of instructions that are not quoted."""
+def _operands_are_one_value(dump: DumpSet, tainted: Tainted, file: DumpFile, value: Column) -> Iterator[Finding]:
+    """Each operand is one value. This holds for instructions that are not quoted, too."""
     uses = dump.uses
-    known = np.flatnonzero(~in_doubt(doubts.values, value) & ~in_doubt(doubts.names, uses.name))
+    known = np.flatnonzero(~is_marked(tainted.values, value) & ~is_marked(tainted.names, uses.name))
     keys = np.stack((uses.index, uses.operand, uses.name))[:, known]
     order = np.lexsort(keys)
     again = np.flatnonzero(np.all(np.diff(keys[:, order]) == 0, axis=0))
     for first, row in zip(known[order[again]].tolist(), known[order[again + 1]].tolist(), strict=True):
         if value[first] != value[row]:
+            labels = (dump.value_label(int(value[row])), dump.value_label(int(value[first])))
             yield error(
-                Code.OPERAND_MISMATCH,
                 row_place(file, uses, row),
-                Related(row_place(file, uses, first), "first"),
-                what="twice",
-                value=dump.value_label(int(value[row])),
-                other=dump.value_label(int(value[first])),
-                user=dump.label(int(uses.name[row]), NONE),
-                operand=_operand(dump, row),
+                SharedOperand(*labels, dump.label(int(uses.name[row]), NONE), _operand(dump, row)),
+                Related(row_place(file, uses, first), Relation.OTHER_OCCURRENCE),
             )
 
 
 def _operand(dump: DumpSet, use: int) -> str:
-    """The operand that a use is of, as the dump prints it: `0 {1}`."""
+    """The operand of a use as the dump prints it: `0 {1}`."""
     index = int(dump.uses.index[use])
     return f"{dump.uses.operand[use]} {dump.indices[index].decode()}" if index != NONE else f"{dump.uses.operand[use]}"
 
 
-def _quoted(dump: DumpSet, name: int) -> list[Related]:
+def _quoted_instruction(dump: DumpSet, name: int) -> list[Related]:
     instruction = dump.instruction(name)
     if dump.used is None or instruction is None:
         return []
-    return [Related(Place(dump.used, instruction.start, instruction.end), "instruction")]
+    return [Related(Place(dump.used, instruction.start, instruction.end), Relation.QUOTED_INSTRUCTION)]
 
 
 def _unknown_operand(dump: DumpSet, file: DumpFile, name: int, operand: int) -> Place | None:
-    """Where an instruction's text has an operand that is nowhere else, None if it has not that many."""
+    """The place of an operand in the text of its instruction, None if the instruction has fewer operands."""
     instruction = dump.instruction(name)
     found = instruction.operand(operand) if instruction else None
     return Place(file, found.start, found.end) if found else None
@@ -96,18 +104,18 @@ def _unknown_operand(dump: DumpSet, file: DumpFile, name: int, operand: int) -> 
 # ---------------------------------------------------------------- shapes
 
 
-def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Values of another shape than their instruction has at their index."""
+def shapes_match_instructions(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """A value has the shape that its instruction has at its index."""
     values, slices = dump.values, dump.slices
     if dump.assignment is None or dump.used is None:
         return
     data, text = dump.assignment.document.data, dump.used.document.data
     start, end = dump.quote_spans
-    known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~doubts.values)
-    known = known[~in_doubt(doubts.names, values.name[known])]
+    known = np.flatnonzero((values.slice != NONE) & (start != NONE) & (end > start) & ~tainted.values)
+    known = known[~is_marked(tainted.names, values.name[known])]
     rows = values.slice[known]
     columns = (known, slices.shape_start[rows], slices.end[rows], start[known], end[known])
-    # The elements of a tuple stand one after another, so that one tuple at a time is enough.
+    # The elements of a tuple follow each other, so one tuple is cached at a time.
     name, whole, parts = NONE, b"", dict[bytes, tuple[int, int]]()
     for value, shape_start, shape_end, first, last in zip(*(column.tolist() for column in columns), strict=True):
         shape, index = data[shape_start:shape_end], int(values.index[value])
@@ -127,16 +135,16 @@ def shape_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
                 continue
             found = instruction.shape
         if shape != found:
-            yield _shape_finding(dump, doubts, value, Place(dump.used, first, last), (shape, found))
+            yield _shape_finding(dump, tainted, value, Place(dump.used, first, last), (shape, found))
 
 
-def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Quotes of one instruction that differ: the values of a tuple all have the same."""
+def quotes_of_an_instruction_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """All values of a tuple quote its instruction with the same text."""
     used, file = dump.used_values, dump.used
     if file is None:
         return
     data, first = file.document.data, dump.first_quote
-    rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~doubts.used_values)
+    rows = np.flatnonzero((used.id != NONE) & (used.instruction_start != NONE) & ~tainted.used_values)
     rows = rows[first[used.name[rows]] != rows]
     rows = rows[np.argsort(used.name[rows], kind="stable")]
     name, text = NONE, b""
@@ -145,12 +153,12 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         if number != name:
             name, before = number, int(first[number])
             text = data[used.instruction_start[before] : used.instruction_end[before]]
-        if (end - start == len(text) and data.startswith(text, start)) or doubts.values[dump.value_of_used_value[row]]:
+        if (end - start == len(text) and data.startswith(text, start)) or tainted.values[dump.value_of_used_value[row]]:
             continue
-        doubts.names[number] = True
+        tainted.names[number] = True
         others = dump.quoting(number)
         is_first_odd = len(others) > 2 and all(dump.instruction_text(one) == data[start:end] for one in others[1:])
-        # One that reads what is nowhere is wrong.
+        # A quote that reads an unknown name is wrong.
         quote = read_instruction(text)
         is_first_odd |= any(dump.name_number(operand) == NONE for operand in (quote.operand_names() if quote else ()))
         odd, right = (int(first[number]), row) if is_first_odd else (row, int(first[number]))
@@ -158,38 +166,30 @@ def quote_mismatch(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
         places = [Place(file, *span) for span in spans]
         instructions = [read_instruction(data, place.start, place.end) for place in places]
         shapes = [instruction.shape if instruction else b"" for instruction in instructions]
-        yield error(
-            Code.SHAPE_MISMATCH if shapes[0] != shapes[1] else Code.OPERAND_MISMATCH,
-            places[0],
-            Related(places[1], "instruction"),
-            what="quote",
-            value=dump.label(number, NONE),
-        )
+        problem = QuotedShapesMismatch if shapes[0] != shapes[1] else QuotedOperandsMismatch
+        yield error(places[0], problem(dump.label(number, NONE)), Related(places[1], Relation.QUOTED_INSTRUCTION))
         if is_first_odd:
-            # All others differ from it; once is enough.
+            # Report the first quote once, not once for each that differs from it.
             text = data[start:end]
 
 
-def _shape_finding(dump: DumpSet, doubts: Doubts, value: int, quoted: Place, shapes: tuple[bytes, bytes]) -> Finding:
-    """A value's shape against the one in the quote of its instruction."""
-    assert dump.assignment is not None, "its shape is there"
-    doubts.doubt_values(np.array([value]))
+def _shape_finding(dump: DumpSet, tainted: Tainted, value: int, quoted: Place, shapes: tuple[bytes, bytes]) -> Finding:
+    """A value whose shape differs from that in the quoted instruction; `shapes` are both, in this order."""
+    assert dump.assignment is not None, "the shape is in it"
+    tainted.taint_values(np.array([value]))
     row = int(dump.values.slice[value])
     shape, found = shapes
     slice_place = Place(dump.assignment, int(dump.slices.shape_start[row]), int(dump.slices.end[row]))
     instruction = read_instruction(quoted.file.document.data, quoted.start, quoted.end)
     quote = Place(quoted.file, instruction.shape_start, instruction.shape_end) if instruction else quoted
-    # The size was not changed with the shape: which of them does it fit? Tiles are rounded up.
+    # The shape that fits the size of the value is right. Tiled shapes are rounded up, so their sizes do not count.
     sizes = [_byte_size(text) for text in (shape, found)]
     is_quote_wrong = dump.values.size_bytes[value] == sizes[0] != sizes[1] and b":T(" not in shape + found
+    label = dump.value_label(value)
     return error(
-        Code.SHAPE_MISMATCH,
         quote if is_quote_wrong else slice_place,
-        Related(slice_place, "slice") if is_quote_wrong else Related(quote, "instruction"),
-        what="value" if found else "index",
-        value=dump.value_label(value),
-        shape=shape.decode("utf-8", "replace"),
-        expected=found.decode("utf-8", "replace"),
+        ShapeMismatch(label, decoded(shape), decoded(found)) if found else MissingElement(label, decoded(shape)),
+        Related(slice_place, Relation.SLICE) if is_quote_wrong else Related(quote, Relation.QUOTED_INSTRUCTION),
     )
 
 
@@ -198,23 +198,20 @@ def _byte_size(shape: bytes) -> int | None:
     return parsed.byte_size if parsed else None
 
 
-def size_below_shape(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Arrays that have fewer bytes than their shape needs. Tuples are tables of pointers, whose width differs, and of a
-    layout that is split between cores each has a part.
+def sizes_hold_shapes(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """An array has at least the bytes that its shape needs.
+
+    Tuples are tables of pointers, the width of which varies. Of layouts that are split between cores, a value holds a
+    part.
     """
     values, logical = dump.values, dump.logical_bytes
     if dump.assignment is None:
         return
-    for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE) & ~doubts.values).tolist():
+    for value in np.flatnonzero((logical > values.size_bytes) & (values.slice != NONE) & ~tainted.values).tolist():
         text = dump.shape(value) or b""
         shape = None if text.startswith(b"(") else parse_shape(text)
         if isinstance(shape, ArrayShape) and not shape.is_split:
-            doubts.doubt_values(np.array([value]))
-            yield error(
-                Code.SIZE_BELOW_SHAPE,
-                row_place(dump.assignment, dump.slices, int(values.slice[value])),
-                value=dump.value_label(value),
-                shape=text.decode("utf-8", "replace"),
-                size_bytes=int(values.size_bytes[value]),
-                shape_bytes=int(logical[value]),
-            )
+            tainted.taint_values(np.array([value]))
+            place = row_place(dump.assignment, dump.slices, int(values.slice[value]))
+            sizes = (int(values.size_bytes[value]), int(logical[value]))
+            yield error(place, SizeBelowShape(dump.value_label(value), decoded(text), *sizes))

@@ -1,48 +1,52 @@
-"""Limits that a user sets, for continuous integration: how much of the default memory space a program may take."""
+"""Limits that a user sets, for example in continuous integration, on the memory of a program."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from xla_lens.model.analysis import Analysis
-from xla_lens.model.checks.findings import Code, Finding, error
+from xla_lens.model.checks.findings import Finding, error
+from xla_lens.model.checks.problems import PeakAboveLimit, PeakUnknown, ReservedAboveLimit, ReservedUnknown
+from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.places import Place, row_place
-from xla_lens.model.tables.dump_files import DumpFile
+from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-def over_limits(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: int | None) -> Iterator[Finding]:
-    """What is over the limits, each None for no limit. What the set does not tell cannot be held to be within one."""
-    dump, space = analysis.dump, analysis.memory.space(DEFAULT_COLOR)
+def over_limits(
+    dump: DumpSet, memory: Memory, max_peak_bytes: int | None, max_reserved_bytes: int | None
+) -> Iterator[Finding]:
+    """Findings for exceeded limits on the live and reserved bytes of memory space 0; None is no limit.
+
+    A dump that lacks the data to compare with a limit has a finding, too.
+    """
     if not dump.files:
         return
+    space = memory.space(DEFAULT_COLOR)
     if max_peak_bytes is not None:
         peak = space.peak_live_bytes if space else 0
-        is_known = len(dump.live_ranges) > 0 and dump.assignment is not None
-        if not is_known or peak > max_peak_bytes:
-            step = space.peak_step if space and space.peak_step is not None else NONE
-            row = dump.schedule_row(step)
-            place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _start(analysis)
-            facts = {"size_bytes": peak, "limit_bytes": max_peak_bytes, "step": step, "is_known": int(is_known)}
-            yield error(Code.MAX_PEAK, place, **facts)
+        step = space.peak_step if space and space.peak_step is not None else NONE
+        row = dump.schedule_row(step)
+        place = row_place(dump.live, dump.schedule, row) if dump.live and row != NONE else _first_byte(dump)
+        if dump.assignment is None or not len(dump.live_ranges):
+            yield error(place, PeakUnknown(max_peak_bytes))
+        elif peak > max_peak_bytes:
+            yield error(place, PeakAboveLimit(DEFAULT_COLOR, peak, step, max_peak_bytes))
     if max_reserved_bytes is not None:
         reserved = space.reserved_bytes if space else 0
-        if dump.assignment is None or reserved > max_reserved_bytes:
-            is_known = dump.assignment is not None
-            facts = {"size_bytes": reserved, "limit_bytes": max_reserved_bytes, "is_known": int(is_known)}
-            yield error(Code.MAX_RESERVED, _biggest(analysis), **facts)
+        if dump.assignment is None:
+            yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes))
+        elif reserved > max_reserved_bytes:
+            yield error(_largest(dump), ReservedAboveLimit(DEFAULT_COLOR, reserved, max_reserved_bytes))
 
 
-def _start(analysis: Analysis) -> Place:
-    first: DumpFile = analysis.dump.files[0]
-    return Place(first, 0, 0)
+def _first_byte(dump: DumpSet) -> Place:
+    return Place(dump.files[0], 0, 0)
 
 
-def _biggest(analysis: Analysis) -> Place:
-    """The biggest allocation of the default memory space."""
-    dump = analysis.dump
+def _largest(dump: DumpSet) -> Place:
+    """The largest allocation of memory space 0."""
     rows = np.flatnonzero(dump.allocations.color == DEFAULT_COLOR)
     if dump.assignment is None or not len(rows):
-        return _start(analysis)
+        return _first_byte(dump)
     return row_place(dump.assignment, dump.allocations, int(rows[dump.allocations.size_bytes[rows].argmax()]))

@@ -1,4 +1,4 @@
-"""Values that are on the same bytes at the same time."""
+"""Checks that no two values occupy the same bytes at the same time."""
 
 import re
 from collections.abc import Iterator
@@ -9,19 +9,20 @@ import numpy as np
 
 from xla_lens.model.advice.alive import CALLING
 from xla_lens.model.checks.allocations import without_layout
-from xla_lens.model.checks.doubts import Doubts
-from xla_lens.model.checks.findings import MAXIMUM_RELATED, Code, Finding, Related, Severity
+from xla_lens.model.checks.findings import MAXIMUM_RELATED, Finding, Related, Relation, error, warning
+from xla_lens.model.checks.problems import OverlappingSlices
+from xla_lens.model.checks.tainted import Tainted
 from xla_lens.model.memory.over_time import Memory
 from xla_lens.model.places.places import report_table_allocation, row_place
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 
-def is_exempt(dump: DumpSet, value: int) -> bool:
-    """Whether a value may share its bytes with another while both are live.
+def may_overlap(dump: DumpSet, value: int) -> bool:
+    """Whether a value may share its bytes with another one while both are live.
 
-    Those are the private state of asynchronous operations, elements `{2,...}` of their tuple, and outside of the
-    default memory space the values that are passed into a called computation: there the bytes are used again inside.
+    This holds for the private state of asynchronous operations, elements `{2,...}` of their tuple. Outside of memory
+    space 0, it also holds for values that are passed into a called computation, which may reuse their bytes.
     """
     values = dump.values
     index = int(values.index[value])
@@ -33,7 +34,7 @@ def is_exempt(dump: DumpSet, value: int) -> bool:
 
 
 def is_passed_on(dump: DumpSet, value: int) -> bool:
-    """Whether a computation may be called with a value, so that its live range says nothing of what is read inside."""
+    """Whether a value may be passed into a called computation, which may read it after its live range ends."""
     row = dump.values.used_value[value]
     return row != NONE and any(_may_call(dump, user) for user in set(dump.uses.name[dump.uses_of(int(row))].tolist()))
 
@@ -42,7 +43,7 @@ _PASSING: Final = re.compile(r"(bitcast|tuple|get-tuple-element|opt-barrier|[\w-
 
 
 def _may_call(dump: DumpSet, name: int) -> bool:
-    """Instructions that define no value are not quoted, so that only their names tell."""
+    """Whether an instruction may call a computation: by its opcode, or by its name if the dump does not quote it."""
     opcode = _opcode(dump, name)
     return opcode in CALLING if opcode else not _PASSING.fullmatch(dump.label(name, NONE))
 
@@ -52,49 +53,44 @@ def _opcode(dump: DumpSet, name: int) -> str | None:
     return instruction.opcode.decode() if instruction else None
 
 
-def overlapping_slices(dump: DumpSet, memory: Memory, doubts: Doubts) -> Iterator[Finding]:
-    """One finding for each value that is where it should not be, with all that it shares bytes with. Where nothing
-    tells which of two it is, both have one.
-    """
+def live_values_do_not_overlap(dump: DumpSet, memory: Memory, tainted: Tainted) -> Iterator[Finding]:
+    """Report each misplaced value with all values that it overlaps, or both of two that may be misplaced."""
     if dump.assignment is None:
         return
     values = dump.values
     pairs = np.array(memory.collisions, np.int64).reshape(-1, 2)
-    is_unsure = doubts.allocations[values.allocation[pairs[:, 0]]] | doubts.values[pairs].any(axis=1)
+    is_unsure = tainted.allocations[values.allocation[pairs[:, 0]]] | tainted.values[pairs].any(axis=1)
     collisions = [(value, other) for value, other in pairs[~is_unsure].tolist()]
-    for value, others in _culprits(dump, collisions):
-        doubts.values[[value, *others]] = True
+    for value, others in _misplaced(dump, collisions):
+        tainted.values[[value, *others]] = True
         first = others[0]
-        row = int(values.slice[value])
-        end_byte, other_end = (int(values.offset[one] + values.size_bytes[one]) for one in (value, first))
-        related = [
-            row_place(dump.assignment, dump.slices, int(values.slice[other])) for other in others[:MAXIMUM_RELATED]
-        ]
-        yield Finding(
-            Code.OVERLAPPING_SLICES,
-            Severity.WARNING if values.color[value] else Severity.ERROR,
-            row_place(dump.assignment, dump.slices, row),
-            {
-                "value": dump.value_label(value),
-                "other": dump.value_label(first),
-                "others": len(others),
-                "start_byte": int(max(values.offset[value], values.offset[first])),
-                "end_byte": min(end_byte, other_end),
-                "allocation": int(dump.allocations.index[values.allocation[value]]),
-                "start_step": int(max(values.start_step[value], values.start_step[first])),
-                "end_step": int(min(values.end_step[value], values.end_step[first])),
-            },
-            tuple(Related(place, "overlapped") for place in related),
+        problem = OverlappingSlices(
+            dump.value_label(value),
+            dump.value_label(first),
+            overlaps=len(others),
+            allocation=int(dump.allocations.index[values.allocation[value]]),
+            start_byte=int(max(values.offset[value], values.offset[first])),
+            end_byte=min(int(values.offset[one] + values.size_bytes[one]) for one in (value, first)),
+            start_step=int(max(values.start_step[value], values.start_step[first])),
+            end_step=int(min(values.end_step[value], values.end_step[first])),
         )
+        rows = [int(values.slice[one]) for one in (value, *others[:MAXIMUM_RELATED])]
+        place, *related = (row_place(dump.assignment, dump.slices, row) for row in rows)
+        make = warning if values.color[value] else error
+        yield make(place, problem, *(Related(other, Relation.OVERLAPPED_SLICE) for other in related))
 
 
 _MOST_WEIGHED: Final = 64
-"""Of so many collisions at most it is weighed which of two values is odd. With more, something else is wrong."""
+"""Maximum number of collisions for which the check weighs which of two values is misplaced: each takes a pass over all
+values.
+"""
 
 
-def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Some values that have a part in all collisions, each with the others. The one with the most goes first: a value
-    that was moved lies on several others, each of which lies on that one only.
+def _misplaced(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
+    """Values that together take part in all collisions, each with those that it collides with.
+
+    The value with the most collisions comes first: a moved value lies on several others, each of which collides only
+    with it.
     """
     partners: dict[int, dict[int, None]] = {}
     for value, other in collisions:
@@ -107,7 +103,7 @@ def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tupl
         reported, fit = oddness.get(value, (0, 0.0))
         return -len(partners[value]), -reported, -fit, order[value]
 
-    # Who came later goes first where nothing else tells.
+    # Ties are broken in the order of the collisions.
     order = {value: number for number, value in enumerate(partners)}
     heap = [(key(value), value) for value in partners]
     heapify(heap)
@@ -118,7 +114,7 @@ def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tupl
         others = list(partners.pop(value))
         yield value, others
         first = others[0]
-        if is_weighed and len(others) == 1 == len(partners[first]) and not _is_told(oddness[value], oddness[first]):
+        if is_weighed and len(others) == 1 == len(partners[first]) and not _is_decided(oddness[value], oddness[first]):
             yield first, [value]
         for other in others:
             del partners[other][value]
@@ -129,20 +125,22 @@ def _culprits(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tupl
 
 
 def _oddness(dump: DumpSet, value: int) -> tuple[int, float]:
-    """How little a value's place looks like the one that XLA chose: first what the memory usage report says, then how
-    well it fits elsewhere. A value that was moved has left a hole of its size.
+    """How unlikely it is that XLA placed a value at its offset.
+
+    First by the memory usage report, then by how well the value fits elsewhere: a value that was moved has left a hole
+    of its size.
     """
     return _reported_oddness(dump, value), -_slack_elsewhere(dump, value)
 
 
-def _is_told(oddness: tuple[int, float], other: tuple[int, float]) -> bool:
-    """Whether it is sure which of two values is odd. How well they fit elsewhere only tells if one does not at all."""
+def _is_decided(oddness: tuple[int, float], other: tuple[int, float]) -> bool:
+    """Whether it is clear which of two values is misplaced. The fit decides only if one of them fits nowhere else."""
     (reported, fit), (other_reported, other_fit) = oddness, other
     return reported != other_reported or (fit == float("-inf")) != (other_fit == float("-inf"))
 
 
 def _reported_oddness(dump: DumpSet, value: int) -> int:
-    """1 if the report has no value of this shape at its offset, -1 if it has one, 0 if it does not tell."""
+    """1 if the report lists other shapes at the offset of the value, -1 if it lists its shape, 0 if neither."""
     values = dump.values
     shape = without_layout(dump.shape(value) or b"?")
     for file in dump.files:
@@ -154,7 +152,7 @@ def _reported_oddness(dump: DumpSet, value: int) -> int:
 
 
 def _slack_elsewhere(dump: DumpSet, value: int) -> float:
-    """How many bytes bigger than a value is the smallest free place for it during its life; infinite if it has none."""
+    """The bytes that a value would leave free in the smallest hole elsewhere; infinite if it fits nowhere else."""
     values = dump.values
     size = int(values.size_bytes[value])
     is_other = (values.allocation == values.allocation[value]) & (values.size_bytes > 0)
@@ -165,7 +163,7 @@ def _slack_elsewhere(dump: DumpSet, value: int) -> float:
     ends = np.maximum.accumulate(np.append(0, values.offset[others] + values.size_bytes[others]))
     starts = np.append(values.offset[others], dump.allocations.size_bytes[values.allocation[value]])
     holes = starts - ends
-    # Its own place is one, too.
+    # Its own place is a hole, too.
     own = (ends <= values.offset[value]) & (values.offset[value] < starts)
     holes = holes[(holes >= size) & ~own]
     return float(holes.min() - size) if len(holes) else float("inf")

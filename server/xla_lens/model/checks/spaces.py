@@ -1,5 +1,7 @@
-"""Checks of the memory spaces. Up to four places tell that of a value: the header of its allocation, its row there,
-the `S(n)` of its shape and its header among the used values. The one that disagrees with the others is wrong.
+"""Checks of the memory spaces.
+
+Up to four places give the memory space of a value: the header of its allocation, its row there, the `S(n)` of its shape
+and its header in the used values. The one that disagrees with the others is wrong.
 """
 
 import re
@@ -8,8 +10,16 @@ from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.doubts import Doubts, in_doubt
-from xla_lens.model.checks.findings import Code, Finding, Related, Severity, error, warning
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.findings import Finding, Related, Relation, error, warning
+from xla_lens.model.checks.problems import (
+    AllocationSpaceMismatch,
+    LayoutSpaceMismatch,
+    ReusedArena,
+    SliceSpaceMismatch,
+    UsedValueSpaceMismatch,
+)
+from xla_lens.model.checks.tainted import Tainted, is_marked
 from xla_lens.model.places.places import row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -18,8 +28,8 @@ from xla_lens.syntax.columns import NONE, Column, Kind
 from xla_lens.syntax.numbers import integer
 
 
-def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
-    """Values and allocations of another memory space than all else says (BufferAllocation::AddAssignment)."""
+def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
+    """All places of a value give the same memory space (BufferAllocation::AddAssignment)."""
     slices, file = dump.slices, dump.assignment
     if file is None:
         return
@@ -28,48 +38,50 @@ def memory_spaces(dump: DumpSet, doubts: Doubts) -> Iterator[Finding]:
     allocation = taken(dump.allocations.color, slices.allocation)
     used = taken(dump.used_values.color, dump.values.used_value[value])
     shape = _shape_colors(dump, file)
-    # Where nothing is said, nothing disagrees.
+    # A place without memory space agrees with all others.
     used, shape = (np.where(column == NONE, row, column) for column in (used, shape))
-    is_known = (slices.allocation != NONE) & (row != NONE) & (allocation != NONE) & ~doubts.values[value]
-    said_elsewhere = {int(number) for number in file.columns.other_color_values.id}
-    is_known &= ~np.isin(slices.id, list(said_elsewhere))
-    yield from _headers(dump, doubts, file, np.flatnonzero(is_known), (row, allocation, used, shape))
-    is_known &= ~in_doubt(doubts.allocations, slices.allocation)
+    is_known = (slices.allocation != NONE) & (row != NONE) & (allocation != NONE) & ~tainted.values[value]
+    listed_as_reused = {int(number) for number in file.columns.other_color_values.id}
+    is_known &= ~np.isin(slices.id, list(listed_as_reused))
+    yield from _headers(dump, tainted, file, np.flatnonzero(is_known), (row, allocation, used, shape))
+    is_known &= ~is_marked(tainted.allocations, slices.allocation)
     agrees = (row == used) & (row == shape)
     for found in np.flatnonzero(is_known & (row != allocation)).tolist():
-        # A value that says so everywhere may be in an arena of another space (XLA of 2026 reuses them).
+        # XLA releases of 2026 place values in arenas of another space; then all other places agree with each other.
         is_temp = dump.allocations.kind[slices.allocation[found]] & int(Kind.PREALLOCATED_TEMP)
-        is_reuse = bool(agrees[found] and is_temp and _is_said(dump, value[found], used[found], shape[found]))
+        is_reuse = bool(agrees[found] and is_temp and _has_second_place(dump, value[found], used[found], shape[found]))
+        problem = ReusedArena if is_reuse else SliceSpaceMismatch
+        number = int(dump.allocations.index[slices.allocation[found]])
+        label = dump.value_label(int(value[found]))
         yield Finding(
-            Code.MEMORY_SPACE_MISMATCH,
             Severity.HINT if is_reuse else Severity.ERROR,
             row_place(file, slices, found),
-            _facts(dump, found, "reuse" if is_reuse else "row", int(row[found]), int(allocation[found])),
-            (Related(row_place(file, dump.allocations, int(slices.allocation[found])), "allocation"),),
+            problem(label, int(row[found]), number, int(allocation[found])),
+            (Related(row_place(file, dump.allocations, int(slices.allocation[found])), Relation.ALLOCATION),),
         )
-        doubts.values[value[found]] = True
+        tainted.values[value[found]] = True
     is_known &= row == allocation
     for found in np.flatnonzero(is_known & (row != used)).tolist():
         if dump.used:
-            used_row = int(dump.values.used_value[value[found]])
+            label = dump.value_label(int(value[found]))
             yield error(
-                Code.MEMORY_SPACE_MISMATCH,
-                row_place(dump.used, dump.used_values, used_row),
-                Related(row_place(file, slices, found), "slice"),
-                **_facts(dump, found, "used", int(used[found]), int(row[found])),
+                row_place(dump.used, dump.used_values, int(dump.values.used_value[value[found]])),
+                UsedValueSpaceMismatch(label, int(used[found]), slice_color=int(row[found])),
+                Related(row_place(file, slices, found), Relation.SLICE),
             )
-            doubts.values[value[found]] = True
+            tainted.values[value[found]] = True
     for found in np.flatnonzero(is_known & (row == used) & (row != shape)).tolist():
-        place = row_place(file, slices, found)
-        facts = _facts(dump, found, "shape", int(shape[found]), int(row[found]))
-        yield warning(Code.MEMORY_SPACE_MISMATCH, place, **facts)
-        doubts.values[value[found]] = True
+        label = dump.value_label(int(value[found]))
+        yield warning(
+            row_place(file, slices, found), LayoutSpaceMismatch(label, int(shape[found]), color=int(row[found]))
+        )
+        tainted.values[value[found]] = True
 
 
 def _headers(
-    dump: DumpSet, doubts: Doubts, file: DumpFile, known: Column, colors: tuple[Column, Column, Column, Column]
+    dump: DumpSet, tainted: Tainted, file: DumpFile, known: Column, colors: tuple[Column, Column, Column, Column]
 ) -> Iterator[Finding]:
-    """Allocations whose header none of their values agrees with."""
+    """Report allocations with a memory space that all of their values contradict."""
     row, allocation, used, shape = colors
     owner = dump.slices.allocation
     count = np.bincount(owner[known], minlength=len(dump.allocations))
@@ -78,46 +90,35 @@ def _headers(
     owners = owner[against]
     for found in np.flatnonzero((count > 0) & (np.bincount(owners, minlength=len(count)) == count)).tolist():
         slices = against[slice(*owners.searchsorted((found, found + 1)))]
-        said = {int(number) for number in row[slices]}
+        value_colors = {int(number) for number in row[slices]}
         first = int(slices[0])
         value = int(dump.value_of_slice[first])
-        if len(said) > 1 or (len(slices) == 1 and not _is_said(dump, value, used[first], shape[first])):
+        if len(value_colors) > 1 or (
+            len(slices) == 1 and not _has_second_place(dump, value, used[first], shape[first])
+        ):
             continue
-        doubts.allocations[found] = True
+        tainted.allocations[found] = True
+        number, color = int(dump.allocations.index[found]), int(dump.allocations.color[found])
         yield error(
-            Code.MEMORY_SPACE_MISMATCH,
             row_place(file, dump.allocations, found),
-            Related(row_place(file, dump.slices, first), "slice"),
-            what="allocation",
-            allocation=int(dump.allocations.index[found]),
-            color=int(dump.allocations.color[found]),
-            expected=said.pop(),
+            AllocationSpaceMismatch(number, color, value_colors.pop()),
+            Related(row_place(file, dump.slices, first), Relation.SLICE),
         )
 
 
-def _is_said(dump: DumpSet, value: int, used: int, shape: int) -> bool:
-    """Whether anything but its row in the allocation tells the memory space of a value."""
+def _has_second_place(dump: DumpSet, value: int, used: int, shape: int) -> bool:
+    """Whether the used values or the shape confirm the memory space in the row of a value."""
     row = dump.values.used_value[value]
     is_used = bool(row != NONE and dump.used_values.color[row] == used)
     text = dump.shape(value) or b"("
     return is_used or (not text.startswith(b"(") and _color_of(text) == shape)
 
 
-def _facts(dump: DumpSet, row: int, what: str, color: int, expected: int) -> dict[str, int | str]:
-    return {
-        "what": what,
-        "value": dump.value_label(int(dump.value_of_slice[row])),
-        "allocation": int(dump.allocations.index[dump.slices.allocation[row]]),
-        "color": color,
-        "expected": expected,
-    }
-
-
 _COLOR: Final = re.compile(rb"S\((\d+)\)")
 
 
 def _shape_colors(dump: DumpSet, file: DumpFile) -> Column:
-    """For each slice the memory space in the layout of its shape, NONE for a tuple, whose table has none."""
+    """For each slice the memory space in the layout of its shape, NONE for tuples, which have no layout."""
     data, slices = file.document.data, dump.slices
     known: dict[bytes, int] = {}
     colors = []
@@ -136,7 +137,7 @@ def _shape_colors(dump: DumpSet, file: DumpFile) -> Column:
 def _color_of(shape: bytes) -> int:
     layout = shape.partition(b"]")[2]
     if not layout.startswith(b"{"):
-        # Of a token, an unknown shape or a buffer nothing is told.
+        # Tokens, opaque shapes and buffers have no layout.
         return 0 if shape[:1].isalpha() and b"[]" not in shape else NONE
     match = _COLOR.search(layout)
     return integer(match[1]) if match else 0

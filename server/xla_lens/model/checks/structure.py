@@ -1,11 +1,23 @@
-"""The checks of a dump's form: lines that are none, parts without their header, and files that were cut off."""
+"""Checks of the structure of files: unknown lines, missing headers, and files that are cut off."""
 
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from xla_lens.model.checks.findings import Code, Finding, Severity, error
+from xla_lens.model.checks.codes import Severity
+from xla_lens.model.checks.findings import Finding, error, warning
+from xla_lens.model.checks.problems import (
+    Cut,
+    EmptyFile,
+    MissingAllocations,
+    MissingHeader,
+    NoDumpLines,
+    SecondModule,
+    TruncatedFile,
+    UnknownLinePart,
+    UnknownLines,
+)
 from xla_lens.model.places.places import Place, row_place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
@@ -14,42 +26,38 @@ from xla_lens.syntax.columns import NONE, Column, Section, Table
 from xla_lens.syntax.file_names import FileKind
 
 
-def check_structure(dump: DumpSet) -> Iterator[Finding]:
-    """All findings about the form."""
+def files_are_well_formed(dump: DumpSet) -> Iterator[Finding]:
+    """Each file consists of known lines below their headers, and is complete."""
     for file in dump.files:
         document = file.document
         if not document.data or document.data.isspace():
-            yield _syntax(Place(file, 0, 0), what="empty")
+            yield error(Place(file, 0, 0), EmptyFile())
         elif not file.columns.has_rows():
-            yield _syntax(Place(file, 0, len(document.data)), what="nothing")
+            yield error(Place(file, 0, len(document.data)), NoDumpLines())
         else:
-            yield from _form(dump, file)
+            yield from _lines(dump, file)
     yield from _allocation_gaps(dump)
 
 
-def _form(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
-    missing = _missing_end(dump, file)
-    cut = truncated(file, missing) if missing else None
-    yield from _unknown_lines(file, cut.place.start if cut else file.document.content_end)
-    if cut:
-        yield cut
-    yield from _other_modules(file)
-    yield from _without_header(file)
+def _lines(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
+    cut = _cut(dump, file)
+    truncation = truncated(file, cut) if cut else None
+    yield from _unknown_lines(file, truncation.place.start if truncation else file.document.content_end)
+    if truncation:
+        yield truncation
+    yield from _second_module(file)
+    yield from _missing_headers(file)
 
 
-def truncated(file: DumpFile, missing: str) -> Finding:
-    """A file that was cut off, at its last line."""
+def truncated(file: DumpFile, cut: Cut) -> Finding:
+    """The finding for a file that is cut off, at its last line."""
     end = file.document.content_end
     last_line = file.document.line_span(file.document.row(end))[0]
-    return error(Code.TRUNCATED_DUMP, Place(file, last_line, end), what=missing)
-
-
-def _syntax(place: Place, severity: Severity = Severity.ERROR, **facts: int | str) -> Finding:
-    return Finding(Code.SYNTAX, severity, place, facts)
+    return error(Place(file, last_line, end), TruncatedFile(cut))
 
 
 def _unknown_lines(file: DumpFile, end: int) -> Iterator[Finding]:
-    """One finding for each run of lines before a byte."""
+    """One finding for each run of unknown lines before the byte `end`."""
     document, unknown = file.document, file.columns.unknown_lines
     count = int(unknown.start.searchsorted(end))
     if not count:
@@ -57,21 +65,19 @@ def _unknown_lines(file: DumpFile, end: int) -> Iterator[Finding]:
     rows = document.line_starts.searchsorted(unknown.start[:count], "right") - 1
     for run in np.split(np.arange(count), np.flatnonzero(np.diff(rows) > 1) + 1):
         place = Place(file, int(unknown.start[run[0]]), int(unknown.end[run[-1]]))
-        is_part = bool(document.data[document.line_span(int(rows[run[0]]))[0] : place.start].strip())
-        if is_part:
-            # An allocation is read whatever else its header says.
-            is_read = document.data.startswith(b"allocation ", document.line_span(int(rows[run[0]]))[0])
-            yield _syntax(place, Severity.WARNING, what="part", is_read=int(is_read))
+        line_start = document.line_span(int(rows[run[0]]))[0]
+        if document.data[line_start : place.start].strip():
+            # Headers of allocations are read in spite of unknown parts.
+            yield warning(place, UnknownLinePart(document.data.startswith(b"allocation ", line_start)))
         else:
-            yield _syntax(place, what="lines", lines=int(rows[run[-1]] - rows[run[0]]) + 1)
+            yield error(place, UnknownLines(int(rows[run[-1]] - rows[run[0]]) + 1))
 
 
-def _other_modules(file: DumpFile) -> Iterator[Finding]:
-    """One finding a file, at the first of them."""
+def _second_module(file: DumpFile) -> Iterator[Finding]:
     others = file.columns.other_modules
     if len(others):
         name = file.document.data[others.name_start[0] : others.name_end[0]].decode("utf-8", "replace")
-        yield _syntax(row_place(file, others, 0), Severity.INFORMATION, what="module", name=name)
+        yield Finding(Severity.INFORMATION, row_place(file, others, 0), SecondModule(name))
 
 
 # ---------------------------------------------------------------- headers
@@ -82,15 +88,15 @@ _HEADERS: Final = {
     "used_values": (Section.USED_VALUES, "Used values:"),
     "schedule": (Section.INSTRUCTION_SEQUENCE, "InstructionSequence:"),
     "live_ranges": (Section.BUFFER_LIVE_RANGES, "BufferLiveRange:"),
-    "peak_buffers": (Section.PEAK, "Live ranges at ... (peak):"),
+    "peak_buffers": (Section.PEAK, "Live ranges at N (peak):"),
 }
-"""Below which header the rows of a table stand."""
+"""For each table the section of its rows, and the header of that section."""
 
 _IN_LIVE_RANGES: Final = (Section.INSTRUCTION_SEQUENCE, Section.BUFFER_LIVE_RANGES, Section.PEAK)
 
 
-def _without_header(file: DumpFile) -> Iterator[Finding]:
-    """One finding for each kind of row that stands elsewhere."""
+def _missing_headers(file: DumpFile) -> Iterator[Finding]:
+    """One finding for each kind of rows outside of their section."""
     columns = file.columns
     places: list[tuple[Table, Column, str]] = [
         (table, _outside(file, table, section), header)
@@ -100,21 +106,24 @@ def _without_header(file: DumpFile) -> Iterator[Finding]:
     nested = np.flatnonzero(np.isin(columns.sections.section, _IN_LIVE_RANGES))
     outside = _outside(file, columns.sections, Section.LIVE_RANGES)
     places += [
-        (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max ...):"),
-        (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation ...:"),
-        (columns.positions, np.flatnonzero(columns.positions.value == NONE), "<...>, a value"),
-        (columns.uses, np.flatnonzero(columns.uses.value == NONE), "<...>, a value"),
-        (columns.positions, _second_positions(file), "<...>, a value"),
+        (columns.sections, nested[np.isin(nested, outside)], "HloLiveRange (max N):"),
+        (columns.slices, np.flatnonzero(columns.slices.allocation == NONE), "allocation N:"),
+        (columns.positions, np.flatnonzero(columns.positions.value == NONE), _VALUE_HEADER),
+        (columns.uses, np.flatnonzero(columns.uses.value == NONE), _VALUE_HEADER),
+        (columns.positions, _second_positions(file), _VALUE_HEADER),
     ]
     for table, rows, header in places:
         if len(rows):
             start = int(table.start[rows[0]])
             end = file.document.line_span(file.document.row(start))[1]
-            yield _syntax(Place(file, start, end), what="header", header=header, lines=len(rows))
+            yield error(Place(file, start, end), MissingHeader(header, len(rows)))
+
+
+_VALUE_HEADER: Final = "<id name @color>"
 
 
 def _outside(file: DumpFile, table: Table, section: Section) -> Column:
-    """The rows of a table that are not in a section of a kind."""
+    """The rows of a table that are not within a section of the given kind."""
     sections = file.columns.sections
     spans = np.flatnonzero(sections.section == section)
     inside = sections.start[spans].searchsorted(table.start, "right") - 1
@@ -123,7 +132,9 @@ def _outside(file: DumpFile, table: Table, section: Section) -> Column:
 
 
 def _second_positions(file: DumpFile) -> Column:
-    """The positions that follow the uses or the instruction of a value: the next value has no header."""
+    """Positions after the uses or the instruction of a value: they belong to the next value, the header of which is
+    missing.
+    """
     values, positions, uses = file.columns.used_values, file.columns.positions, file.columns.uses
     if not len(values):
         return np.zeros(0, np.int64)
@@ -135,107 +146,107 @@ def _second_positions(file: DumpFile) -> Column:
 
 
 def used_values_before_gaps(dump: DumpSet) -> Column:
-    """The used values that have got what belongs to the next one, whose header is missing."""
+    """The used values that also hold the rows of the next one, the header of which is missing."""
     return np.unique(dump.positions.value[_second_positions(dump.used)]) if dump.used else np.zeros(0, np.int64)
 
 
 # ---------------------------------------------------------------- the end of a file
 
 
-def _missing_end(dump: DumpSet, file: DumpFile) -> str | None:
-    """What is missing at the end of a file that was cut off, None if nothing is."""
+def _cut(dump: DumpSet, file: DumpFile) -> Cut | None:
+    """Where a file is cut off, None if it is complete."""
     if not file.document.data.endswith((b"\n", b"\r")):
-        return "line"
+        return Cut.LINE
     if len(file.columns.unknown_lines):
-        # They may be what is missing.
+        # They may be the part that seems to be missing.
         return None
-    if file.kind is FileKind.BUFFER_ASSIGNMENT and (missing := _missing_slices(dump, file)):
-        return missing
+    if file.kind is FileKind.BUFFER_ASSIGNMENT and (cut := _cut_in_slices(dump, file)):
+        return cut
     is_total = len(file.columns.totals) and file.kind is not FileKind.MEMORY_USAGE_REPORT
-    # A single one may have been taken out.
+    # A single missing value may have been deleted.
     has_header = Section.USED_VALUES in file.columns.sections.section
     if is_total and len(dump.slices) > has_header and not len(file.columns.used_values):
-        return "values"
-    if file is dump.used and (missing := _missing_values(dump, file)):
-        return missing
+        return Cut.USED_VALUES
+    if file is dump.used and (cut := _cut_in_used_values(dump, file)):
+        return cut
     if file is dump.live:
-        return _missing_live_ranges(dump, file)
+        return _cut_in_live_ranges(dump, file)
     return None
 
 
-def _missing_slices(dump: DumpSet, file: DumpFile) -> str | None:
-    """Values ascend by id in each allocation, so the next of the last one would have a higher id than its last."""
+def _cut_in_slices(dump: DumpSet, file: DumpFile) -> Cut | None:
+    """Values ascend by id in each allocation, so those that are cut off have higher ids than the last one."""
     if dump.used is None or not _is_last(file, Section.BUFFER_ASSIGNMENT):
         return None
     slices, allocations = file.columns.slices, file.columns.allocations
     missing = dump.used_values.id[~np.isin(dump.used_values.id, slices.id)]
     missing = missing[missing != NONE]
     last = slices.id[-1] if len(allocations) and allocations.slice_count[-1] else NONE
-    # A single one may have been taken out.
-    return "slices" if len(missing) > 1 and missing.min() > last else None
+    # A single missing value may have been deleted.
+    return Cut.SLICES if len(missing) > 1 and missing.min() > last else None
 
 
-def _missing_values(dump: DumpSet, file: DumpFile) -> str | None:
+def _cut_in_used_values(dump: DumpSet, file: DumpFile) -> Cut | None:
     values = dump.used_values
     if not len(values) or not _is_last(file, Section.USED_VALUES):
         return None
     is_quoted = values.instruction_start != NONE
     if not values.position_count[-1] or (is_quoted.any() and not is_quoted[-1]):
-        return "value"
+        return Cut.USED_VALUE
     if (dump.slices.id > values.id.max()).sum() > 1:
-        return "values"
-    # Releases that quote instructions print live ranges.
+        return Cut.USED_VALUES
+    # XLA releases that quote instructions also print live ranges.
     if file.kind is FileKind.BUFFER_ASSIGNMENT and is_quoted.any() and dump.live is None:
-        return "live ranges"
+        return Cut.LIVE_RANGES
     return None
 
 
 _NO_PEAK: Final = b"Peak memory could not be determined"
 
 
-def _missing_live_ranges(dump: DumpSet, file: DumpFile) -> str | None:
+def _cut_in_live_ranges(dump: DumpSet, file: DumpFile) -> Cut | None:
     columns = file.columns
     sections = set(columns.sections.section.tolist())
     if not len(columns.live_range_headers) or columns.live_range_headers.maximum[0] == NONE:
         return None
     if not len(columns.live_ranges) and Section.BUFFER_LIVE_RANGES not in sections:
-        return "live ranges" if _is_last(file, Section.LIVE_RANGES) else None
-    # Releases that quote instructions print a peak.
+        return Cut.LIVE_RANGES if _is_last(file, Section.LIVE_RANGES) else None
+    # XLA releases that quote instructions also print a peak.
     is_recent = file.kind is FileKind.LIVE_RANGE or np.any(dump.used_values.instruction_start != NONE)
     if is_recent and Section.PEAK not in sections and not len(columns.peak_buffers):
-        is_said = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
-        return None if is_said or not _is_last(file, Section.LIVE_RANGES) else "peak"
+        is_unknown = _NO_PEAK in file.document.data[int(columns.sections.end[-1]) - len(_NO_PEAK) :]
+        return None if is_unknown or not _is_last(file, Section.LIVE_RANGES) else Cut.PEAK_LIST
     if len(columns.peaks) and _is_last(file, Section.PEAK):
         if _is_peak_cut(dump):
-            return "peak"
-        # Releases that print live ranges to a file of their own print stack traces.
-        return "stack traces" if file.kind is FileKind.LIVE_RANGE else None
+            return Cut.PEAK_LIST
+        # XLA releases that print live ranges to a file of their own also print stack traces.
+        return Cut.STACK_TRACES if file.kind is FileKind.LIVE_RANGE else None
     if len(columns.stack_trace_headers) and _is_last(file, Section.STACK_TRACES):
-        # The last row tells that bytes remain, and all rows up to there agree.
+        # The last row leaves bytes for further rows, and all rows up to it agree.
         total, tree = columns.stack_trace_headers.size_bytes.sum(), columns.stack_traces
         left = total - tree.current_bytes.sum()
         is_left = left > 0 and left == np.append(total, tree.remaining_bytes)[-1]
-        return "stack traces" if is_left and total == dump.peak_buffers.size_bytes.sum() else None
+        return Cut.STACK_TRACES if is_left and total == dump.peak_buffers.size_bytes.sum() else None
     return None
 
 
 def _is_peak_cut(dump: DumpSet) -> bool:
-    """Whether the list of the peak is the beginning of what is live there. Where one is missing it was taken out."""
+    """Whether the list of the peak lacks its end: at least two values, as a single one may have been deleted."""
     ranges, buffers, step = dump.live_ranges, dump.peak_buffers, dump.peaks.step[0]
     live = np.flatnonzero((ranges.start_step <= step) & (step <= ranges.end_step))
     missing = len(live) - len(buffers)
     if missing < 2:
         return False
     if np.any(buffers.cumulative_bytes == NONE):
-        # In the order of the live ranges.
+        # Older lists have the order of the live ranges.
         return bool(np.array_equal(ranges.name[live[: len(buffers)]], buffers.name))
-    # The biggest first.
+    # Newer lists are sorted by size, the largest first.
     sizes = np.sort(taken(dump.logical_bytes, dump.value_of_live_range[live]))[::-1]
     return bool(np.array_equal(sizes[: len(buffers)], buffers.size_bytes))
 
 
 def _is_last(file: DumpFile, section: Section) -> bool:
-    """Whether a file ends with a section of a kind."""
+    """Whether a section of the given kind is the last of the file."""
     sections = file.columns.sections
     ends = sections.end[sections.section == section]
     return bool(len(ends)) and int(ends[-1]) >= file.document.content_end
@@ -245,19 +256,19 @@ def _is_last(file: DumpFile, section: Section) -> bool:
 
 
 def _gaps(dump: DumpSet) -> Column:
-    """The rows of allocations before which one is missing. XLA numbers them from 0 on."""
+    """The rows of allocations with a missing one before them. XLA numbers allocations 0, 1, 2, …"""
     index = dump.allocations.index
     if np.any(index == NONE):
         return np.zeros(0, np.int64)
     before = np.append(NONE, index)[:-1]
-    # Numbers that stand elsewhere are out of order, not missing.
+    # Numbers that appear elsewhere are out of order, not missing.
     known = np.unique(index)
     between = known.searchsorted(index) - known.searchsorted(before, "right")
     return np.flatnonzero(index - before - 1 > np.maximum(between, 0))
 
 
 def allocations_before_gaps(dump: DumpSet) -> Column:
-    """The allocations that may have got values of others, whose header is missing."""
+    """The allocations that may also hold the values of the next one, the header of which is missing."""
     return _gaps(dump) - 1
 
 
@@ -267,4 +278,4 @@ def _allocation_gaps(dump: DumpSet) -> Iterator[Finding]:
             first = int(dump.allocations.index[row - 1]) + 1 if row else 0
             last = int(dump.allocations.index[row]) - 1
             place = row_place(dump.assignment, dump.allocations, row)
-            yield _syntax(place, what="allocations", first=first, last=last)
+            yield error(place, MissingAllocations(first, last))

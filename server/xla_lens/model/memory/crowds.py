@@ -39,7 +39,7 @@ def covered(offset: Column, end_offset: Column, slot: Column, is_start: NDArray[
     return deltas
 
 
-def meetings(slots: tuple[Column, Column, Column, Column], is_exempt: Callable[[int], bool]) -> list[tuple[int, int]]:
+def meetings(slots: tuple[Column, Column, Column, Column], may_overlap: Callable[[int], bool]) -> list[tuple[int, int]]:
     """Pairs of slots that share bytes and more than a step, and of which none is exempt, each with the one that was
     there before: for each slot that is in such a pair at least one. There are at most twice as many as slots. `slots`
     are offsets, end offsets, start steps and end steps.
@@ -49,7 +49,7 @@ def meetings(slots: tuple[Column, Column, Column, Column], is_exempt: Callable[[
     rows = rows[np.argsort(slots[2][rows], kind="stable")]
     before, after = _beside(*(column[rows] for column in slots))
     suspects = np.flatnonzero((before != NONE) | (after != NONE))
-    exempt = [place for place in suspects.tolist() if is_exempt(int(rows[place]))]
+    exempt = [place for place in suspects.tolist() if may_overlap(int(rows[place]))]
     if exempt:
         rows = np.delete(rows, exempt)
         before, after = _beside(*(column[rows] for column in slots))

@@ -148,11 +148,11 @@ def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bo
     return result
 
 
-def measure(dump: DumpSet, is_exempt: Callable[[int], bool]) -> Memory:
-    """Follows the live bytes of a dump set over all steps. `is_exempt` tells values whose live ranges are known to
+def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
+    """Follows the live bytes of a dump set over all steps. `may_overlap` tells values whose live ranges are known to
     say too much, see `sweep`.
     """
-    values, placed, is_known_exempt = dump.values, placed_values(dump), cache(is_exempt)
+    values, placed, is_known_exempt = dump.values, placed_values(dump), cache(may_overlap)
     placed = placed[np.argsort(values.allocation[placed], kind="stable")]
     allocations, steps, deltas = array("q"), array("q"), array("q")
     collisions: dict[tuple[int, int], None] = {}

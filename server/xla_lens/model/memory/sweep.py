@@ -58,8 +58,8 @@ _TOLD: Final = 16
 """Of so many others each slot is told with at most, but for those that are not told with another."""
 
 
-def sweep(slots: Slots, is_exempt: Callable[[int], bool]) -> Coverage:
-    """Sweeps over the slots of one allocation. `is_exempt` is asked about the two values of a collision; where it
+def sweep(slots: Slots, may_overlap: Callable[[int], bool]) -> Coverage:
+    """Sweeps over the slots of one allocation. `may_overlap` is asked about the two values of a collision; where it
     is true of one, the collision does not count. Each value that collides is in at least one of the collisions that
     are told.
 
@@ -70,16 +70,16 @@ def sweep(slots: Slots, is_exempt: Callable[[int], bool]) -> Coverage:
     steps = np.concatenate((slots.end_step + 1, slots.start_step))
     order = steps.argsort(kind="stable")
     steps = steps[order]
-    found = _walk(slots, order.tolist(), steps.tolist(), is_exempt)
-    return found if found is not None else _together(slots, order, steps, is_exempt)
+    found = _walk(slots, order.tolist(), steps.tolist(), may_overlap)
+    return found if found is not None else _together(slots, order, steps, may_overlap)
 
 
-def _together(slots: Slots, order: Column, steps: Column, is_exempt: Callable[[int], bool]) -> Coverage:
+def _together(slots: Slots, order: Column, steps: Column, may_overlap: Callable[[int], bool]) -> Coverage:
     """What is found by looking at all slots together. `order` are events as `_walk` has them."""
     values, count = slots.value.tolist(), len(slots.value)
     deltas = covered(slots.offset, slots.end_offset, order % max(count, 1), order >= count)
     met = meetings(
-        (slots.offset, slots.end_offset, slots.start_step, slots.end_step), lambda slot: is_exempt(values[slot])
+        (slots.offset, slots.end_offset, slots.start_step, slots.end_step), lambda slot: may_overlap(values[slot])
     )
     collisions = [(values[slot], values[other]) for slot, other in met]
     return Coverage(steps[deltas != 0].tolist(), deltas[deltas != 0].tolist(), collisions)
@@ -110,7 +110,7 @@ def _line(start: int) -> _Line:
     return bounds, segments, cut, join
 
 
-def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable[[int], bool]) -> Coverage | None:
+def _walk(slots: Slots, events: list[int], steps: list[int], may_overlap: Callable[[int], bool]) -> Coverage | None:
     """What is found by looking at each segment that a slot is on, None if that takes too long. An event is the number
     of a slot that goes, or, counted on from there, of one that comes; each has its step.
 
@@ -141,9 +141,9 @@ def _walk(slots: Slots, events: list[int], steps: list[int], is_exempt: Callable
                 longest = slot
             elif ends[longest] <= starts[slot]:
                 longest = slot if ends[slot] > ends[longest] else longest
-            elif is_exempt(values[longest]):
+            elif may_overlap(values[longest]):
                 longest = slot
-            elif ends[slot] > starts[slot] and not is_exempt(values[slot]):
+            elif ends[slot] > starts[slot] and not may_overlap(values[slot]):
                 tell(slot, longest)
                 longest = slot if ends[slot] > ends[longest] else longest
             segments[place] = (count + 1, longest)

@@ -1,45 +1,87 @@
-"""What findings say: the numbers, the rule, and what it usually means."""
+"""The messages of findings: what is wrong, with both numbers, then what it implies.
 
-from typing import Final
+One function for each group of problems matches all of its types, so that the type checker reports a problem without
+words.
+"""
 
-from xla_lens.model.checks.findings import Finding
-from xla_lens.render.messages import allocations, form, limits, peaks, steps, values
+from typing import assert_never
 
-_WORDINGS: Final = {
-    **form.WORDINGS,
-    **allocations.WORDINGS,
-    **values.WORDINGS,
-    **steps.WORDINGS,
-    **peaks.WORDINGS,
-    **limits.WORDINGS,
-}
+from xla_lens.model.checks.findings import Finding, Related, Relation
+from xla_lens.model.checks.problems import (
+    AllocationProblem,
+    InstructionProblem,
+    LimitProblem,
+    PeakProblem,
+    ReportProblem,
+    ScheduleProblem,
+    StructureProblem,
+    ValueProblem,
+)
+from xla_lens.render.messages.allocations import allocation_message
+from xla_lens.render.messages.instructions import instruction_message
+from xla_lens.render.messages.limits import limit_message
+from xla_lens.render.messages.peak import peak_message
+from xla_lens.render.messages.reports import report_message
+from xla_lens.render.messages.schedule import schedule_message
+from xla_lens.render.messages.structure import structure_message
+from xla_lens.render.messages.values import value_message
 
 
 def message(finding: Finding) -> str:
-    """The message of a finding, plain text on one line."""
-    return _WORDINGS[finding.code](finding.facts)
+    """The message of a finding: plain text on one line, with names in backticks."""
+    problem = finding.problem
+    if isinstance(problem, StructureProblem):
+        return structure_message(problem)
+    if isinstance(problem, AllocationProblem):
+        return allocation_message(problem)
+    if isinstance(problem, ValueProblem):
+        return value_message(problem)
+    if isinstance(problem, InstructionProblem):
+        return instruction_message(problem)
+    if isinstance(problem, ScheduleProblem):
+        return schedule_message(problem)
+    if isinstance(problem, PeakProblem):
+        return peak_message(problem)
+    if isinstance(problem, ReportProblem):
+        return report_message(problem)
+    if isinstance(problem, LimitProblem):
+        return limit_message(problem)
+    assert_never(problem)
 
 
-def related_message(what: str) -> str:
-    """What stands at a related place of a finding."""
-    return _RELATED[what]
-
-
-_RELATED: Final = {
-    "allocation": "The allocation",
-    "displaced": "Also out of place",
-    "first": "The first time",
-    "instruction": "The instruction, as the dump quotes it",
-    "live range": "Live at that step",
-    "mention": "Also mentioned here",
-    "other name": "What the other list says",
-    "output": "The allocation of the output",
-    "overlapped": "Shares bytes with it",
-    "peak": "The true peak",
-    "slice": "The value in its allocation",
-    "step": "The step",
-    "swapped": "The other one",
-    "total": "The total",
-    "use": "Who reads it",
-    "value": "The value that quotes it",
-}
+def related_message(related: Related) -> str:
+    """What a related location shows."""
+    match related.relation:
+        case Relation.OTHER_OCCURRENCE:
+            return "Other occurrence"
+        case Relation.ALLOCATION:
+            return "Allocation"
+        case Relation.SLICE:
+            return "Value in its allocation"
+        case Relation.OVERLAPPED_SLICE:
+            return "Overlapping value"
+        case Relation.OUTPUT:
+            return "Allocation of the output"
+        case Relation.TOTAL:
+            return "Printed total"
+        case Relation.OTHER_LIST:
+            return "Same value in the other list"
+        case Relation.QUOTED_INSTRUCTION:
+            return "Quoted instruction"
+        case Relation.QUOTING_VALUE:
+            return "Value that quotes it"
+        case Relation.USE:
+            return "Use of the operand"
+        case Relation.STEP:
+            return "Scheduled here"
+        case Relation.LIVE_RANGE:
+            return "Live at this step"
+        case Relation.PEAK:
+            return "Real peak"
+        case Relation.OUT_OF_ORDER:
+            return "Also out of order"
+        case Relation.SWAPPED:
+            return "Other swapped instruction"
+        case Relation.MENTION:
+            return "Also mentioned here"
+    assert_never(related.relation)

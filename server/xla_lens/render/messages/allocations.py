@@ -1,114 +1,137 @@
-"""What findings about allocations say."""
+"""Messages about allocations and the slices in them."""
 
-from typing import Final
+from typing import assert_never
 
-from xla_lens.model.checks.findings import Code
-from xla_lens.render.messages.words import Facts, Wording, shape_text
-from xla_lens.render.numbers import counted, human, space_name
-
-
-def _duplicate_allocation(facts: Facts) -> str:
-    return f"Allocation {facts['index']} is here a second time. XLA numbers allocations 0, 1, 2 ..., each once."
-
-
-def _allocation_kind_conflict(facts: Facts) -> str:
-    rule = {
-        "none": "does not say what it is for: a parameter, an output, maybe-live-out, a constant, thread-local, or a "
-        "preallocated-temp",
-        "excluded": "is for two things that exclude each other. A preallocated-temp, a constant and a thread-local "
-        "allocation is nothing else",
-        "output": "has the output's shape, but is not maybe-live-out. The output is always live at the end",
-        "parameter": "holds other values than its parameter, but is not maybe-live-out. A parameter's memory may only "
-        "be written to if it was donated to an output",
-        "ranges": "is thread-local, but holds values with live ranges. Thread-local values are in no schedule",
-        "outputs": "has an output's shape, and another allocation has one as well. There is one output: several "
-        "results are elements of one tuple",
-    }
-    if facts["what"] == "no output":
-        return "No allocation has the output's shape. One of them holds the result of the program."
-    return f"Allocation {facts['index']} {rule[str(facts['what'])]}."
-
-
-def _slice_out_of_bounds(facts: Facts) -> str:
-    offset, size = int(facts["offset"]), int(facts["size_bytes"])
-    if size < 0 or offset < 0:
-        return f"{facts['value']} has a negative size or offset."
-    if facts["what"] == "moved":
-        return (
-            f"{facts['value']} is at offset {offset:,} of allocation {facts['allocation']}, which is no "
-            "preallocated-temp. In all others, values are at offset 0."
-        )
-    return (
-        f"{facts['value']} takes bytes {offset:,} to {offset + size:,} of allocation {facts['allocation']}, "
-        f"which has {facts['allocation_bytes']:,}. A value always lies inside of its allocation."
-    )
+from xla_lens.model.checks.problems import (
+    AllocationProblem,
+    AllocationSizeMismatch,
+    AllocationSpaceMismatch,
+    AllocationWithoutKind,
+    DuplicateAllocation,
+    ExclusiveKinds,
+    HumanSizeMismatch,
+    LayoutSpaceMismatch,
+    NegativeSlice,
+    NoOutput,
+    OutputNotLiveOut,
+    OverlappingSlices,
+    ReusedArena,
+    SecondOutput,
+    SharedReadOnlyParameter,
+    SizeBelowShape,
+    SliceOutOfBounds,
+    SliceSpaceMismatch,
+    ThreadLocalLiveRange,
+    TotalMismatch,
+    UnexpectedOffset,
+    UsedValueSpaceMismatch,
+)
+from xla_lens.render.messages.words import byte_count, byte_range, quoted, quoted_shape, space, steps
+from xla_lens.render.numbers import counted, human
+from xla_lens.syntax.columns import Kind
 
 
-def _overlapping_slices(facts: Facts) -> str:
-    more = int(facts["others"]) - 1
-    others = f"{facts['other']} and {counted(more, 'other value')}" if more else str(facts["other"])
-    return (
-        f"{facts['value']} shares bytes {facts['start_byte']:,} to {facts['end_byte']:,} of allocation "
-        f"{facts['allocation']} with {others} while both are live, from step {facts['start_step']} to "
-        f"{facts['end_step']}. One would overwrite the other."
-    )
-
-
-def _memory_space_mismatch(facts: Facts) -> str:
-    color, expected = int(facts["color"]), int(facts["expected"])
-    space, other = (f"memory space {number} ({space_name(number)})" for number in (color, expected))
-    match facts["what"]:
-        case "allocation":
-            return f"Allocation {facts['allocation']} says {space}, but the values in it are of {other}."
-        case "reuse":
+def allocation_message(problem: AllocationProblem) -> str:
+    """The message of a problem with an allocation or a slice."""
+    match problem:
+        case DuplicateAllocation(allocation):
+            return f"Allocation {allocation} is defined twice. XLA uses each number once."
+        case AllocationWithoutKind(allocation):
             return (
-                f"{facts['value']} is of {space}, but its place is in allocation {facts['allocation']} of {other}. "
-                "Releases of 2026 use arenas again in this way."
+                f"Allocation {allocation} has no kind. XLA marks each allocation as `parameter`, `output`, "
+                "`maybe-live-out`, `constant`, `thread-local` or `preallocated-temp`."
             )
-        case "row":
+        case ExclusiveKinds(allocation, kinds):
             return (
-                f"{facts['value']} says {space}, but allocation {facts['allocation']} is in {other}. A value is in "
-                "the memory space of its allocation."
+                f"Allocation {allocation} is marked {_kinds(kinds)}. `constant`, `thread-local` and "
+                "`preallocated-temp` exclude all other kinds."
             )
-        case "used":
-            return f"{facts['value']} says {space} here, but {other} in its allocation."
-        case _:
-            return f"The layout of {facts['value']} says {space}, but the value is in {other}."
+        case OutputNotLiveOut(allocation):
+            return (
+                f"Allocation {allocation} holds the output but is not marked `maybe-live-out`. The output is live at "
+                "the end of the program."
+            )
+        case SharedReadOnlyParameter(allocation, values):
+            return (
+                f"Allocation {allocation} holds {values:,} values, although it is a parameter that is not marked "
+                "`maybe-live-out`. XLA overwrites a parameter only if it was donated to an output."
+            )
+        case ThreadLocalLiveRange(allocation):
+            return (
+                f"Allocation {allocation} is thread-local but holds values with live ranges. Thread-local values are "
+                "not scheduled."
+            )
+        case SecondOutput(allocation, output):
+            return (
+                f"Allocation {allocation} has an output shape, and so has allocation {output}. A program has one "
+                "output: several results are elements of one tuple."
+            )
+        case NoOutput():
+            return "No allocation has an output shape. One allocation holds the result of the program."
+        case NegativeSlice(value, offset, size_bytes):
+            return f"`{value}` has size {size_bytes:,} and offset {offset:,}. Neither can be negative."
+        case SliceOutOfBounds(value, offset, size_bytes, allocation, allocation_bytes):
+            return (
+                f"`{value}` ends at byte {offset + size_bytes:,}, but allocation {allocation} has "
+                f"{byte_count(allocation_bytes)}. A value outside of its allocation overwrites other memory."
+            )
+        case UnexpectedOffset(value, offset, allocation):
+            return (
+                f"`{value}` starts at offset {offset:,} of allocation {allocation}, which is not a preallocated-temp. "
+                "In all other allocations values start at offset 0."
+            )
+        case OverlappingSlices():
+            return _overlap(problem)
+        case AllocationSpaceMismatch(allocation, color, value_color):
+            return f"Allocation {allocation} is in {space(color)}, but its values are in {space(value_color)}."
+        case SliceSpaceMismatch(value, color, allocation, allocation_color):
+            return (
+                f"`{value}` is in {space(color)}, but allocation {allocation} is in {space(allocation_color)}. A "
+                "value is in the memory space of its allocation."
+            )
+        case ReusedArena(value, color, allocation, allocation_color):
+            return (
+                f"`{value}` is in {space(color)}, but allocation {allocation} is in {space(allocation_color)}. XLA "
+                "releases of 2026 reuse arenas in this way."
+            )
+        case UsedValueSpaceMismatch(value, color, slice_color):
+            return f"`{value}` is in {space(color)} here, but in {space(slice_color)} in its allocation."
+        case LayoutSpaceMismatch(value, layout_color, color):
+            return f"The layout of `{value}` is for {space(layout_color)}, but the value is in {space(color)}."
+        case SizeBelowShape(value, shape, size_bytes, shape_bytes):
+            return (
+                f"`{value}` has {byte_count(size_bytes)}, but its shape {quoted_shape(shape)} needs "
+                f"{byte_count(shape_bytes)}. Padding can only add bytes."
+            )
+        case TotalMismatch(total_bytes, reserved_bytes, allocations):
+            difference = human(abs(total_bytes - reserved_bytes))
+            return (
+                f"The printed total is {byte_count(total_bytes)}, but the {counted(allocations, 'allocation')} add up "
+                f"to {byte_count(reserved_bytes)}, {difference} {'less' if reserved_bytes < total_bytes else 'more'}."
+            )
+        case AllocationSizeMismatch(allocation, allocation_bytes, needed_bytes, total_bytes):
+            return (
+                f"Allocation {allocation} has {byte_count(allocation_bytes)}, but its values need "
+                f"{byte_count(needed_bytes)}. With that size, all allocations add up to the printed total of "
+                f"{byte_count(total_bytes)}."
+            )
+        case HumanSizeMismatch(size_bytes, printed, expected):
+            return f"{byte_count(size_bytes)} are {expected}, but the dump prints {printed}."
+    assert_never(problem)
 
 
-def _size_below_shape(facts: Facts) -> str:
+def _kinds(kinds: Kind) -> str:
+    """The kinds of an allocation, as its header spells them: `constant` and `preallocated-temp`."""
+    *most, last = (quoted((kind.name or "").lower().replace("_", "-")) for kind in kinds)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _overlap(problem: OverlappingSlices) -> str:
+    first, second = quoted(problem.value), quoted(problem.other)
+    more = problem.overlaps - 1
+    others = f" {first} also overlaps {counted(more, 'other value')}." if more else ""
     return (
-        f"{facts['value']} has {facts['size_bytes']:,} bytes, but its shape {shape_text(facts['shape'])} needs "
-        f"{facts['shape_bytes']:,}. Padding may add bytes, nothing takes any away."
+        f"{first} and {second} overlap: both are live at {steps(problem.start_step, problem.end_step)} and occupy "
+        f"{byte_range(problem.start_byte, problem.end_byte)} of allocation {problem.allocation}. Writing one "
+        f"overwrites the other.{others}"
     )
-
-
-def _total_mismatch(facts: Facts) -> str:
-    total, reserved = int(facts["total_bytes"]), int(facts["reserved_bytes"])
-    if int(facts["allocation"]) >= 0:
-        size = int(facts["allocation_bytes"])
-        return (
-            f"Allocation {facts['allocation']} has {size:,} bytes, but the values in it need "
-            f"{size + total - reserved:,}, with which all allocations add up to the total, {total:,}."
-        )
-    return (
-        f"The total is {total:,} bytes, but the {counted(int(facts['allocations']), 'allocation')} add "
-        f"up to {reserved:,}: {human(abs(total - reserved))} {'less' if reserved < total else 'more'} than the "
-        "total."
-    )
-
-
-def _human_size_mismatch(facts: Facts) -> str:
-    return f"{facts['total_bytes']:,} bytes are {facts['expected']}, not {facts['printed']}."
-
-
-WORDINGS: Final[Wording] = {
-    Code.DUPLICATE_ALLOCATION: _duplicate_allocation,
-    Code.ALLOCATION_KIND_CONFLICT: _allocation_kind_conflict,
-    Code.SLICE_OUT_OF_BOUNDS: _slice_out_of_bounds,
-    Code.OVERLAPPING_SLICES: _overlapping_slices,
-    Code.MEMORY_SPACE_MISMATCH: _memory_space_mismatch,
-    Code.SIZE_BELOW_SHAPE: _size_below_shape,
-    Code.TOTAL_MISMATCH: _total_mismatch,
-    Code.HUMAN_SIZE_MISMATCH: _human_size_mismatch,
-}

@@ -1,4 +1,4 @@
-"""Findings for programs."""
+"""Findings as JSON."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from xla_lens.text.positions import to_position
 
 
 def finding_data(finding: Finding) -> dict[str, Any]:
-    """A finding. The schema is in the README."""
+    """A finding in the schema of `xla-lens check --output-format json`; rows and columns count from 1."""
     place = finding.place
     return {
         "code": finding.code.value,
@@ -23,7 +23,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
             {
                 "filename": related.place.file.label,
                 "location": _location(related.place, related.place.start),
-                "message": related_message(related.what),
+                "message": related_message(related),
             }
             for related in finding.related
         ],

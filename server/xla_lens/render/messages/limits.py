@@ -1,29 +1,39 @@
-"""What findings about limits say."""
+"""Messages about the limits that a user sets."""
 
-from typing import Final
+from typing import assert_never
 
-from xla_lens.model.checks.findings import Code
-from xla_lens.render.messages.words import Facts, Wording
+from xla_lens.model.checks.problems import (
+    LimitProblem,
+    PeakAboveLimit,
+    PeakUnknown,
+    ReservedAboveLimit,
+    ReservedUnknown,
+)
+from xla_lens.render.messages.words import space
 from xla_lens.render.numbers import exact
 
 
-def _max_peak(facts: Facts) -> str:
-    limit = exact(int(facts["limit_bytes"]))
-    if not facts["is_known"]:
-        return f"Whether the peak is within {limit} is not known: the dump has no live ranges, or no allocations."
-    size = exact(int(facts["size_bytes"]))
-    return f"At step {facts['step']} {size} of the default memory space are live, more than the limit of {limit}."
-
-
-def _max_reserved(facts: Facts) -> str:
-    limit = exact(int(facts["limit_bytes"]))
-    if not facts["is_known"]:
-        return f"Whether what is reserved is within {limit} is not known: the dump has no allocations."
-    size = exact(int(facts["size_bytes"]))
-    return f"{size} of the default memory space are reserved, more than the limit of {limit}. This is the biggest part."
-
-
-WORDINGS: Final[Wording] = {
-    Code.MAX_PEAK: _max_peak,
-    Code.MAX_RESERVED: _max_reserved,
-}
+def limit_message(problem: LimitProblem) -> str:
+    """The message of a problem with a limit."""
+    match problem:
+        case PeakAboveLimit(color, peak_bytes, peak_step, limit_bytes):
+            return (
+                f"{exact(peak_bytes)} of {space(color)} are live at step {peak_step}, more than the limit of "
+                f"{exact(limit_bytes)}."
+            )
+        case PeakUnknown(limit_bytes):
+            return (
+                f"The peak cannot be compared with the limit of {exact(limit_bytes)}: the dump has no live ranges or "
+                "no allocations."
+            )
+        case ReservedAboveLimit(color, reserved_bytes, limit_bytes):
+            return (
+                f"{exact(reserved_bytes)} of {space(color)} are reserved, more than the limit of {exact(limit_bytes)}. "
+                "This is the largest allocation."
+            )
+        case ReservedUnknown(limit_bytes):
+            return (
+                f"The reserved bytes cannot be compared with the limit of {exact(limit_bytes)}: the dump has no "
+                "allocations."
+            )
+    assert_never(problem)

@@ -1,138 +1,86 @@
-"""What findings about values say."""
+"""Messages about values, their positions and their uses."""
 
-from typing import Final
+from typing import assert_never
 
-from xla_lens.model.checks.findings import Code
-from xla_lens.render.messages.words import Facts, Wording, shape_text
-from xla_lens.render.numbers import counted
+from xla_lens.model.checks.problems import (
+    DefinitionMismatch,
+    DuplicateUse,
+    DuplicateValue,
+    ForeignLiveRanges,
+    ForeignQuote,
+    ForeignSlices,
+    ForeignUsedValues,
+    MissingPosition,
+    PhiMismatch,
+    RepeatedPosition,
+    SharedPosition,
+    SliceIdMismatch,
+    SliceNameMismatch,
+    UnassignedValue,
+    UnassignedValues,
+    UndefinedLiveRange,
+    UndefinedValue,
+    UsedNameMismatch,
+    ValueProblem,
+)
+from xla_lens.render.messages.words import and_others
 
 
-def _duplicate_value(facts: Facts) -> str:
-    first = f"; the first time it is {facts['first']}" if facts["first"] != facts["name"] else ""
-    return f"Value {facts['id']} ({facts['name']}) is here a second time{first}. An id has one place only."
-
-
-def _undefined_value(facts: Facts) -> str:
-    match facts["what"]:
-        case "name":
+def value_message(problem: ValueProblem) -> str:
+    """The message of a problem with a value."""
+    match problem:
+        case DuplicateValue(number, name, first_name) if name == first_name:
+            return f"`{name}` (value {number}) is listed twice. Each id belongs to one value."
+        case DuplicateValue(number, name, first_name):
+            return f"`{first_name}` and `{name}` have the same id, {number}. Each id belongs to one value."
+        case SliceNameMismatch(number, name, used_name):
             return (
-                f"Value {facts['id']} is called {facts['name']} here, but {facts['other']} among the used values, "
-                "where it is defined."
+                f"Value {number} is named `{name}` in its allocation, but `{used_name}` in the used values, which "
+                "define it."
             )
-        case "id":
-            return f"{facts['name']} has the id {facts['id']} here, but {facts['other']} among the used values."
-        case "phi":
-            here, there = ("", " not") if facts["is_here"] else (" not", "")
-            return f"{facts['name']} is{here} marked as `(phi)` here, but is{there} among the used values."
-        case "quote":
-            return f"The instruction that is quoted for {facts['name']} is {facts['other']}."
-        case "definition":
+        case SliceIdMismatch(name, number, used_number):
+            return f"`{name}` has id {number} in its allocation, but id {used_number} in the used values."
+        case PhiMismatch(name, is_phi_in_allocation):
+            here, there = ("", " not") if is_phi_in_allocation else (" not", "")
+            return f"`{name}` is{here} marked `(phi)` in its allocation, but is{there} in the used values."
+        case ForeignQuote(name, quoted_name):
+            return f"`{name}` quotes the instruction `{quoted_name}`. A value quotes the instruction that defines it."
+        case DefinitionMismatch(name, position):
             return (
-                f"The first position of {facts['name']} is {facts['other']}. A value's first position is the "
-                "instruction that defines it, whose name it has."
+                f"The first position of `{name}` is `{position}`. A value's first position is the instruction that "
+                "defines it and has its name."
             )
-        case "no definition":
-            return f"{facts['name']} has no position. A value has at least that of the instruction that defines it."
-        case "live range":
-            return f"{facts['name']} has a live range, but there is no value of that name and index."
-        case "other values" | "other live ranges":
-            lines = "used values" if facts["what"] == "other values" else "live ranges"
+        case MissingPosition(name):
+            return f"`{name}` has no position. A value has at least that of the instruction that defines it."
+        case UndefinedLiveRange(name):
+            return f"`{name}` has a live range, but the dump has no value of this name and index."
+        case ForeignUsedValues(missing, total):
+            return f"This file belongs to another dump: {missing:,} of its {total:,} used values are in no allocation."
+        case ForeignLiveRanges(missing, total):
+            return f"This file belongs to another dump: {missing:,} of its {total:,} live ranges are of unknown values."
+        case ForeignSlices(name, missing):
             return (
-                f"This file is of another dump than the buffer assignment: {facts['missing']:,} of its {lines} are not "
-                f"in the allocations, {facts['known']:,} are."
+                f"{and_others(name, missing - 1, 'value')} of the allocations are missing from the used values. The "
+                "files belong to different dumps."
             )
-        case "other dump":
+        case UndefinedValue(number, name):
+            return f"`{name}` (value {number}) is in an allocation, but missing from the used values."
+        case UsedNameMismatch(number, name, slice_name):
             return (
-                f"{facts['name']} and {counted(int(facts['missing']) - 1, 'other value')} of the allocations are not "
-                "among the used values: the two files are of different dumps."
+                f"Value {number} is named `{name}` in the used values, but `{slice_name}` in its allocation and in "
+                "its first position."
             )
-        case _:
-            return f"{facts['name']} (value {facts['id']}) is in an allocation, but not among the used values."
-
-
-def _unassigned_value(facts: Facts) -> str:
-    match facts["what"]:
-        case "name":
+        case UnassignedValues(name, missing):
             return (
-                f"Value {facts['id']} is called {facts['name']} here, but {facts['other']} in its allocation and where "
-                "it is defined."
+                f"{and_others(name, missing - 1, 'used value')} are in no allocation. The files belong to different "
+                "dumps."
             )
-        case "other dump":
-            return (
-                f"{facts['name']} and {counted(int(facts['missing']) - 1, 'other used value')} are in no allocation: "
-                "the two files are of different dumps."
-            )
-        case _:
-            return f"{facts['name']} (value {facts['id']}) is in no allocation. Each used value has its place in one."
-
-
-def _duplicate_position(facts: Facts) -> str:
-    if facts["is_same"]:
-        return f"{facts['value']} has the position {facts['position']} twice."
-    return (
-        f"{facts['position']} is a position of {facts['value']} here, but of {facts['other']}, too. What an "
-        "instruction shows at an index is one value."
-    )
-
-
-def _duplicate_use(facts: Facts) -> str:
-    return f"The use of {facts['value']} as operand {facts['operand']} of {facts['user']} is here a second time."
-
-
-_QUOTES: Final = "{value} is quoted otherwise elsewhere. All values of a tuple quote the same instruction."
-
-
-def _operand_mismatch(facts: Facts) -> str:
-    if facts["what"] == "quote":
-        return _QUOTES.format(**facts)
-    user, operand, value = facts["user"], facts["operand"], facts["value"]
-    match facts["what"]:
-        case "twice":
-            return f"Operand {operand} of {user} is {value} here, but {facts['other']}, too. An operand is one value."
-        case "unknown":
-            return f"{user} reads something here that is nowhere else in the dump. Its operand {operand} is {value}."
-        case "none":
-            return f"{user} has no operand {operand}: it reads {counted(int(facts['operands']), 'operand')}."
-        case _:
-            return f"Operand {operand} of {user} is {facts['read']}, which does not show {value}."
-
-
-def _shape_mismatch(facts: Facts) -> str:
-    if facts["what"] == "quote":
-        return _QUOTES.format(**facts)
-    shape = shape_text(facts["shape"])
-    match facts["what"]:
-        case "parameter":
-            return f"Allocation {facts['allocation']} says that its parameter is {shape}, but no value in it is."
-        case "output":
-            return f"Allocation {facts['allocation']} says that the output is {shape}, but no value in it is."
-        case "index":
-            return f"{facts['value']} has the shape {shape}, but its instruction has no element of that index."
-        case _:
-            return (
-                f"{facts['value']} has the shape {shape} in its allocation, but its instruction makes "
-                f"{shape_text(facts['expected'])}."
-            )
-
-
-def _parameter_mismatch(facts: Facts) -> str:
-    subject = f"Allocation {facts['allocation']} is said to be parameter {facts['parameter']} at index {facts['index']}"
-    match facts["what"]:
-        case "twice":
-            return f"{subject}, but another is that as well."
-        case "gap":
-            return f"{subject}, but there is no parameter {facts['missing']}. Parameters are numbered 0, 1, 2 ..."
-        case _:
-            return f"{subject}, but the value in it is not made by parameter({facts['parameter']}) at that index."
-
-
-WORDINGS: Final[Wording] = {
-    Code.DUPLICATE_VALUE: _duplicate_value,
-    Code.UNDEFINED_VALUE: _undefined_value,
-    Code.UNASSIGNED_VALUE: _unassigned_value,
-    Code.DUPLICATE_POSITION: _duplicate_position,
-    Code.DUPLICATE_USE: _duplicate_use,
-    Code.OPERAND_MISMATCH: _operand_mismatch,
-    Code.SHAPE_MISMATCH: _shape_mismatch,
-    Code.PARAMETER_MISMATCH: _parameter_mismatch,
-}
+        case UnassignedValue(number, name):
+            return f"`{name}` (value {number}) is in no allocation. Each used value occupies bytes of one allocation."
+        case RepeatedPosition(value, position):
+            return f"`{value}` lists the position `{position}` twice."
+        case SharedPosition(position, value, other):
+            return f"`{position}` is a position of both `{value}` and `{other}`. A position holds one value."
+        case DuplicateUse(value, user, operand):
+            return f"`{value}` lists its use as operand {operand} of `{user}` twice."
+    assert_never(problem)

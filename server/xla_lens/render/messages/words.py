@@ -1,20 +1,44 @@
-"""What all messages need."""
+"""Phrases that messages share."""
 
-from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
-from xla_lens.model.checks.findings import Code
 from xla_lens.render.numbers import shortened
-
-Facts: TypeAlias = Mapping[str, int | str]
-"""The numbers and names of a finding."""
-
-Wording: TypeAlias = Mapping[Code, Callable[[Facts], str]]
-"""For each code what its findings say."""
 
 _WIDEST_SHAPE: Final = 80
 
 
-def shape_text(text: int | str) -> str:
-    """A shape, or as much of it as a message has room for."""
-    return shortened(str(text), _WIDEST_SHAPE)
+def quoted(text: str) -> str:
+    """A name, or any other text of a dump, in backticks."""
+    return f"`{text}`"
+
+
+def quoted_shape(text: str) -> str:
+    """A shape in backticks, truncated to what a message has room for."""
+    return f"`{shortened(text, _WIDEST_SHAPE)}`"
+
+
+def and_others(first: str, others: int, noun: str) -> str:
+    """A name and the number of further things: `fusion.5` and 3 other values."""
+    if not others:
+        return f"`{first}`"
+    return f"`{first}` and {others:,} other {noun}{'s' if others > 1 else ''}"
+
+
+def steps(first: int, last: int) -> str:
+    """One step or a range of steps, both ends included."""
+    return f"step {first}" if first == last else f"steps {first}\N{EN DASH}{last}"
+
+
+def byte_range(start: int, end: int) -> str:
+    """The bytes from `start` up to, not including, `end`."""
+    return f"byte {start:,}" if end == start + 1 else f"bytes {start:,}\N{EN DASH}{end - 1:,}"
+
+
+def byte_count(number: int) -> str:
+    """A number of bytes, not rounded."""
+    return f"{number:,} byte{'' if number == 1 else 's'}"
+
+
+def space(color: int) -> str:
+    """A memory space by its number."""
+    return f"memory space {color}"
