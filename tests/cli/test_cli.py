@@ -170,15 +170,15 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert status == 0
     lines = out.splitlines()
     understated = [line for line in lines if not line.startswith("  ")][:-1]
-    assert all("information[peak-understated] This is not the peak: " in line for line in understated)
+    assert all("information[peak-understated] The printed peak is not the real one: " in line for line in understated)
     assert lines[-1] == f"{len(find_sets(DUMPS))} dumps checked: {len(understated)} information"
     broken = tmp_path / "x-buffer-assignment.txt"
     broken.write_text(SEED.read_text().replace("Total bytes used: 593928", "Total bytes used: 1"))
     status, out, _ = run(capsys, "check", SEED, broken, "--ignore", "peak-understated")
     assert status == 1
     assert out == (
-        f"{broken}:14:1: error[total-mismatch] The total is 1 bytes, but the 5 allocations add up to 593,928: "
-        "580.0 KiB more than the total.\n"
+        f"{broken}:14:1: error[total-mismatch] The printed total is 1 byte, but the 5 allocations add up to "
+        "593,928 bytes, 580.0 KiB more.\n"
         "2 dumps checked: 1 error\n"
     )
 
@@ -194,12 +194,12 @@ def test_check_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         {
             "code": "slice-out-of-bounds",
             "severity": "error",
-            "message": "fusion takes bytes 0 to 262,145 of allocation 4, which has 262,144. "
-            "A value always lies inside of its allocation.",
+            "message": "`fusion` ends at byte 262,145, but allocation 4 has 262,144 bytes. "
+            "A value outside of its allocation overwrites other memory.",
             "filename": str(broken),
             "location": {"row": 12, "column": 2},
             "end_location": {"row": 12, "column": 64},
-            "related": [{"filename": str(broken), "location": {"row": 11, "column": 1}, "message": "The allocation"}],
+            "related": [{"filename": str(broken), "location": {"row": 11, "column": 1}, "message": "Allocation"}],
         }
     ]
 

@@ -24,8 +24,8 @@ def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
     assert status == 1
     assert lines == [
-        f"{SEED}:63:5: error[max-peak] At step 4 580.0 KiB (593,920 bytes) of the default memory space are live, more "
-        "than the limit of 580.0 KiB (593,919 bytes).",
+        f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of memory space 0 are live at step 4, more than the "
+        "limit of 580.0 KiB (593,919 bytes).",
         "1 dump set checked: 1 error",
     ]
 
@@ -34,8 +34,8 @@ def test_more_reserved_than_the_limit(capsys: pytest.CaptureFixture[str]) -> Non
     status, lines = _check(capsys, SEED, "--select", "max-reserved", "--max-reserved", "0.5MiB")
     assert status == 1
     assert lines[0].endswith(
-        "error[max-reserved] 580.0 KiB (593,928 bytes) of the default memory space are reserved, more than the limit "
-        "of 512.0 KiB (524,288 bytes). This is the biggest part."
+        "error[max-reserved] 580.0 KiB (593,928 bytes) of memory space 0 are reserved, more than the limit of 512.0 "
+        "KiB (524,288 bytes). This is the largest allocation."
     )
 
 
@@ -44,14 +44,14 @@ def test_what_the_dump_does_not_tell_is_not_within_a_limit(capsys: pytest.Captur
     status, lines = _check(capsys, alone, "--max-peak", "1GiB", "--max-reserved", "1GiB")
     assert status == 1
     assert [line.split("error")[1] for line in lines] == [
-        "[max-peak] Whether the peak is within 1.00 GiB (1,073,741,824 bytes) is not known: the dump has no live "
-        "ranges, or no allocations.",
+        "[max-peak] The peak cannot be compared with the limit of 1.00 GiB (1,073,741,824 bytes): the dump has no live "
+        "ranges or no allocations.",
         "",
     ]
     live = next(SPLIT.parent.glob("module_0000*-live-range.txt"))
     (tmp_path / "other").mkdir()
     _, lines = _check(capsys, shutil.copy(live, tmp_path / "other"), "--max-reserved", "1GiB")
-    assert any("error[max-reserved] Whether what is reserved is within" in line for line in lines)
+    assert any("error[max-reserved] The reserved bytes cannot be compared with" in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def _findings(emacs: Emacs) -> list[str]:
 def test_an_edit_is_checked(emacs: Emacs, split: Dump) -> None:
     emacs.open(split.file("live-range"))
     (before,) = wait_for(lambda: _findings(emacs))
-    assert re.match(r"84: .*This is not the peak: 3\.96 MiB .* 4\.21 MiB at step 36", before)
+    assert re.match(r"84: .*The printed peak is not the real one: 3\.96 MiB .* 4\.21 MiB at step 36", before)
     emacs.go_to("    dot{}:35-37", "37")
     emacs.type("\033d47")
     (found,) = wait_for(lambda: _findings(emacs), lambda found: found and before not in found)

@@ -166,7 +166,7 @@ def test_on_findings() -> None:
         "allocation 2: 0x399bf70, size 4000, maybe-live-out:\n          ^",
         """
 Explain total-mismatch
-Go to line 14: The total -> Total bytes used: 593928 (580.0KiB)
+Go to line 14: Printed total -> Total bytes used: 593928 (580.0KiB)
 Show who holds which bytes of allocation 2 when
 Show the report as Markdown
 """,
@@ -176,7 +176,7 @@ Show the report as Markdown
         "    negate.0{}:3-7\n     ^",
         """
 Explain live-range-start
-Go to line 64: The step -> 5:negate.0
+Go to line 64: Scheduled here -> 5:negate.0
 Go to the true peak of default: 580.0 KiB at step 3 -> fusion
 Show who holds which bytes of allocation 2 when
 Go to Python source: test_auto_sharding_basic.py:53

@@ -68,8 +68,8 @@ async def test_a_diagnostic(reader: Reader, tmp_path: Path) -> None:
     (diagnostic,) = reader.editor.diagnostics[uri]
     assert reader.cut(uri, diagnostic["range"]) == "Live ranges at 5 (peak):"
     assert diagnostic["message"].startswith(
-        "This is not the peak: 324.0 KiB of the default memory space are live at step 5, "
-        "but 580.0 KiB at step 4 (cüb🚀las-gemm.1)."
+        "The printed peak is not the real one: 324.0 KiB of memory space 0 are live at step 5, "
+        "but 580.0 KiB at step 4 (`cüb🚀las-gemm.1`)."
     )
     assert (diagnostic["severity"], diagnostic["source"]) == (3, "xla-lens")
     (related,) = diagnostic["relatedInformation"]

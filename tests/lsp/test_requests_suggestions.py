@@ -216,7 +216,7 @@ async def test_actions_lead_to_related_places(reader: Reader) -> None:
     found = await _actions(reader, uri, f"{row}\n          ^", diagnostics=reader.editor.diagnostics[uri])
     assert [(action["title"], action["diagnostics"]) for action in found if action["kind"] == "quickfix"] == [
         ("Explain overlapping-slices", [own]),
-        ("Go to line 8: Shares bytes with it", [own]),
+        ("Go to line 8: Overlapping value", [own]),
     ]
     # Without what the editor has told there is nothing to attach it to.
     assert "diagnostics" not in (await _actions(reader, uri, f"{row}\n          ^"))[0]

@@ -36,9 +36,9 @@ def test_problem_leads_to_the_true_peak(open_window: OpenWindow, workspace: Path
         window.command("Problems: Focus on Problems View")
         (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
         assert name.startswith(file.name)
-        assert problem.startswith("This is not the peak: 3.96 MiB of the default memory space are live at step 37")
-        assert related.endswith("The true peak")
-        window.row("Problems", "The true peak").click()
+        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of memory space 0 are live")
+        assert related.endswith("Real peak")
+        window.row("Problems", "Real peak").click()
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
 
 

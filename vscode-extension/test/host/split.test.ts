@@ -149,7 +149,7 @@ test("three files: problems", async () => {
   );
   assert.match(
     found ?? "",
-    /^84: Information peak-understated: This is not the peak: 3\.96 MiB of the default memory space/,
+    /^84: Information peak-understated: The printed peak is not the real one: 3\.96 MiB of memory space 0/,
   );
   assert.deepEqual(others, []);
 });
