@@ -17,7 +17,7 @@ def _check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 def test_a_limit_that_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--select", "max-peak,max-reserved", "--max-peak", 593920)
-    assert (status, lines) == (0, ["1 dump set checked, nothing found"])
+    assert (status, lines) == (0, ["1 dump checked, no findings"])
 
 
 def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -26,7 +26,7 @@ def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines == [
         f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of memory space 0 are live at step 4, more than the "
         "limit of 580.0 KiB (593,919 bytes).",
-        "1 dump set checked: 1 error",
+        "1 dump checked: 1 error",
     ]
 
 
