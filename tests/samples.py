@@ -18,7 +18,7 @@ from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.places.mentions import Mention, mention_at
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import ParsedInstruction, parse_instruction
 from xla_lens.syntax.hlo.module import read_module

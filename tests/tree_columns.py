@@ -9,8 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from tree_sitter import Node, Parser, Tree, TreeCursor
 
-from xla_lens.syntax.columns import NONE, Kind, Rows, Section
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import NONE, FileColumns, Kind, Rows, Section
 from xla_lens.syntax.file_names import split_name
 from xla_lens.syntax.tree import XLA_DUMP
 

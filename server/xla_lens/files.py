@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from xla_lens.model.checks.codes import Code
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.model.tables.dump_files import DumpFile, kind_of_content
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.file_names import SUFFIXES, FileKind, split_name
 from xla_lens.syntax.hlo.module import read_module
 from xla_lens.syntax.rows import read_columns

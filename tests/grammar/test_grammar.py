@@ -11,7 +11,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from samples import DUMPS, ROOT, SHARED_DUMPS, big_dumps, damaged, dump_paths, needs_shared_dumps
 from tree_columns import parse_file, tree_columns
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.tree import HLO, XLA_DUMP
 
 _UNKNOWN = Query(XLA_DUMP, "[(unknown_line) (unknown_attribute)] @unknown")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from samples import DUMPS, dump_paths, never
-from xla_lens.syntax.columns import NONE, Kind
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import NONE, FileColumns, Kind
 from xla_lens.syntax.rows import read_columns
 from xla_lens.syntax.tree import Cancelled
 

@@ -1,8 +1,9 @@
-"""Some lines parse as they do within the whole file, and instructions as the grammar has them."""
+"""Lines that are parsed alone have the words that they have within the whole file."""
 
 import random
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.excerpt import _words_below, nodes_at, words
 from xla_lens.syntax.hlo.instruction import parse_instruction
-from xla_lens.syntax.hlo.words import Word
 from xla_lens.syntax.tree import XLA_DUMP
 
 _OTHER_GRAMMARS = ("instruction", "other_text")
@@ -34,22 +34,22 @@ def _windows(text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _check(file: DumpFile) -> None:
-    """Against the leaves of the tree of the whole file."""
+    """Compares the words of some lines with those in the tree of the whole file."""
     text, instructions = file.document.data, _instructions(file)
     whole = _words_below(Parser(XLA_DUMP).parse(text).root_node)
-    without_value = [part for part in whole if part.kind == "instruction" and part[1:] not in instructions]
+    without_value = [word for word in whole if word[0] == "instruction" and word[1:] not in instructions]
     for start, end in _windows(text):
         found = words(text, file.columns, start, end)
-        assert found == sorted(found, key=lambda part: part.start)
+        assert found == sorted(found, key=itemgetter(1))
         first = text.rfind(b"\n", 0, start) + 1
         last = (text + b"\n").index(b"\n", end)
-        if any(part.start < first < part.end for part in without_value):
+        if any(word_start < first < word_end for _, word_start, word_end in without_value):
             continue  # the tables do not have such an instruction
         inner, expected = (
-            [part for part in parts if first < part.end and part.start < last and part.kind not in _OTHER_GRAMMARS]
-            for parts in (found, whole)
+            [word for word in some if first < word[2] and word[1] < last and word[0] not in _OTHER_GRAMMARS]
+            for some in (found, whole)
         )
-        assert [part for part in inner if not any(a <= part.start < b for a, b in instructions)] == expected
+        assert [word for word in inner if not any(a <= word[1] < b for a, b in instructions)] == expected
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
@@ -74,33 +74,33 @@ def test_lines_of_standard_output_belong_to_their_file() -> None:
         text += b"*** Begin %s ***\n%s*** End %s ***\n" % (name, content, name)
     file = dump_file(text)
     _check(file)
-    found = [text[part.start : part.end] for part in words(text, file.columns, 0, len(text))]
+    found = [text[start:end] for _, start, end in words(text, file.columns, 0, len(text))]
     assert b"a" in found
     assert b"b" not in found
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_instructions_are_as_the_grammar_has_them(path: Path) -> None:
+def test_quoted_instructions_have_the_words_that_the_grammar_finds(path: Path) -> None:
     file = dump_file(path.read_bytes())
     text = file.document.data
     for start, end in _instructions(file):
-        found = {part for part in words(text, file.columns, start, end) if start <= part.start < end}
+        found = {word for word in words(text, file.columns, start, end) if start <= word[1] < end}
         instruction = parse_instruction(text[start:end])
         assert instruction
-        assert {(part.kind, text[part.start : part.end]) for part in found} >= {
+        assert {(kind, text[word_start:word_end]) for kind, word_start, word_end in found} >= {
             ("shape", instruction.shape),
             ("opcode", instruction.opcode),
         }
-        assert found >= {Word("name", start + part.start, start + part.end) for part in instruction.operands}
+        assert found >= {("name", start + operand.start, start + operand.end) for operand in instruction.operands}
         if "op_name" in instruction.metadata:
-            assert "op_name" in {text[part.start : part.end].decode() for part in found if part.kind == "key"}
+            assert b"op_name" in {text[word_start:word_end] for kind, word_start, word_end in found if kind == "key"}
 
 
-def test_the_parts_at_a_place_lie_in_each_other() -> None:
+def test_nodes_at_a_byte_lie_in_each_other() -> None:
     for text in odd_texts():
         file = dump_file(text)
         for offset in range(0, len(text) + 1, 1 + len(text) // 50):
-            parts = nodes_at(text, file.columns, offset)
-            assert all(part.start <= offset <= part.end for part in parts)
-            for part, around in pairwise(parts):
-                assert around.start <= part.start <= part.end <= around.end
+            spans = [(start, end) for _, start, end in nodes_at(text, file.columns, offset)]
+            assert all(start <= offset <= end for start, end in spans)
+            for (start, end), (outer_start, outer_end) in pairwise(spans):
+                assert outer_start <= start <= end <= outer_end

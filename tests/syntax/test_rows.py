@@ -10,7 +10,7 @@ import pytest
 
 from samples import DUMPS, big_dumps, dump_paths, needs_shared_dumps, never
 from tree_columns import tree_columns
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.rows import read_columns
 
 _FILES = dump_paths(DUMPS)

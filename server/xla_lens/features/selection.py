@@ -23,10 +23,10 @@ def _around(file: DumpFile, offset: int) -> Iterator[tuple[int, int]]:
     if start != NONE and start <= offset <= end:
         yield from _within(data, start, end, offset)
     else:
-        parts = nodes_at(data, file.columns, offset)
-        yield from ((part.start, part.end) for part in parts)
-        if parts and parts[0].kind == "shape":
-            yield from _within(data, parts[0].start, parts[0].end, offset)
+        nodes = nodes_at(data, file.columns, offset)
+        yield from ((node_start, node_end) for _, node_start, node_end in nodes)
+        if nodes and nodes[0][0] == "shape":
+            yield from _within(data, *nodes[0][1:], offset)
     around = blocks(file, offset, offset)
     yield from zip(around.start.tolist(), around.end.tolist(), strict=True)
 

@@ -42,16 +42,16 @@ _LINES: Final = 256
 
 def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterator[Token]:
     data = file.document.data
-    parts = words(data, file.columns, start, end)
-    meanings = _meanings(analysis, file, [part for part in parts if part.kind in _NAMES])
-    for kind, part_start, part_end in parts:
+    found = words(data, file.columns, start, end)
+    meanings = _meanings(analysis, file, [word for word in found if word[0] in _NAMES])
+    for kind, word_start, word_end in found:
         is_value, is_definition, is_live_at_peak = next(meanings) if kind in _NAMES else _NOTHING
         token_type = TokenType.VALUE if is_value else _TYPES.get(kind)
         if token_type is None:
             continue
-        spans = [(part_start, part_end)]
-        if kind in _OVER_LINES and any(data.find(line_end, part_start, part_end) >= 0 for line_end in (b"\n", b"\r")):
-            spans = [piece.span() for piece in _PIECE.finditer(data, part_start, part_end)]
+        spans = [(word_start, word_end)]
+        if kind in _OVER_LINES and any(data.find(line_end, word_start, word_end) >= 0 for line_end in (b"\n", b"\r")):
+            spans = [piece.span() for piece in _PIECE.finditer(data, word_start, word_end)]
         for token_start, token_end in spans:
             if start < token_end and token_start < end:
                 yield Token(token_start, token_end, token_type, is_definition, is_live_at_peak)
@@ -59,7 +59,7 @@ def _between(analysis: Analysis, file: DumpFile, start: int, end: int) -> Iterat
 
 def _meanings(analysis: Analysis, file: DumpFile, names: list[Word]) -> Iterator[tuple[bool, bool, bool]]:
     """For each name whether it means a value, is defined there, and is live at the peak."""
-    starts, ends = np.array([(name.start, name.end) for name in names], np.int64).reshape(-1, 2).T
+    starts, ends = np.array([word[1:] for word in names], np.int64).reshape(-1, 2).T
     named = named_values(analysis.dump, file, starts, ends)
     is_value = named.value != NONE
     is_live = np.zeros(len(names), np.bool_)

@@ -1,8 +1,7 @@
-"""What one file says, as columns of integers: a table for each kind of line, a row for each line of that kind, in the
-order of the file.
+"""The contents of one dump file as columns of integers: one table for each kind of line, one row for each line.
 
-Every table has `start` and `end`, the bytes of the row in the file, without indentation and line end. Names and indices
-stand as numbers into `FileColumns.names` and `FileColumns.indices`.
+Every table has `start` and `end`, the bytes of the row in the file without indentation and line end; rows are in the
+order of the file. Names and shape indices are stored as numbers, rows of `FileColumns.names` and `FileColumns.indices`.
 """
 
 from dataclasses import dataclass, fields
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 Column: TypeAlias = NDArray[np.int64]
 
 NONE: Final = -1
-"""In any column: the line does not say."""
+"""In any column: the line does not contain the value."""
 
 
 class Kind(IntFlag):
-    """What an allocation is for, as its header says (BufferAllocation::ToShortString)."""
+    """The kinds of an allocation from its header (BufferAllocation::ToShortString)."""
 
     CONSTANT = 1
     THREAD_LOCAL = 2
@@ -32,20 +31,20 @@ class Kind(IntFlag):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Columns of one length."""
+    """A table: columns of equal length."""
 
     start: Column
     end: Column
 
     @classmethod
     def of(cls, rows: bytes | bytearray) -> Self:
-        """The table of rows that were written one after another, eight bytes a cell."""
+        """Build the table from packed rows, eight bytes a cell."""
         columns = np.frombuffer(rows, np.int64).reshape(-1, cls.width()).T
         return cls(*np.ascontiguousarray(columns))
 
     @classmethod
     def width(cls) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(fields(cls))
 
     def __len__(self) -> int:
@@ -53,7 +52,7 @@ class Table:
 
 
 class Rows:
-    """A table as it grows."""
+    """The packed rows of a table while it is filled."""
 
     __slots__ = ("_pack", "cells")
 
@@ -63,19 +62,19 @@ class Rows:
         self._pack = Struct(f"{table.width()}q")
 
     def add(self, *cells: int) -> None:
-        """Writes a row; `cells` are in the order of the columns."""
+        """Append a row; `cells` are in the order of the columns."""
         self.cells += self._pack.pack(*cells)
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.cells) // self._pack.size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocations(Table):
-    """Headers of allocations. Its values are `slice_count` rows of `Slices` from `first_slice` on. A header that could
-    not be read has no `index`.
+    """The allocations. The values of each are `slice_count` rows of `Slices` from `first_slice` on. `start` and `end`
+    span the header; a header that could not be read has no `index`.
     """
 
     first_slice: Column
@@ -94,7 +93,7 @@ class Allocations(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slices(Table):
-    """The values in the allocations. `allocation` is the row in `Allocations`. The row ends with the shape."""
+    """The values in the allocations. `allocation` is a row of `Allocations`. The row ends with the shape."""
 
     allocation: Column
     id: Column
@@ -110,8 +109,9 @@ class Slices(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UsedValues(Table):
-    """The headers of the used values. Positions, uses and instruction follow; the positions are `position_count` rows
-    of `Positions` from `first_position` on, the uses likewise. A header that could not be read has no `id`.
+    """The used values, with the spans of the instructions that they quote. The positions of each are `position_count`
+    rows of `Positions` from `first_position` on, its uses likewise rows of `Uses`. `start` and `end` span the header; a
+    header that could not be read has no `id`.
     """
 
     first_position: Column
@@ -128,7 +128,9 @@ class UsedValues(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Positions(Table):
-    """Where a used value can be seen: an instruction and an index into its shape."""
+    """The positions of used values (HloPosition): an instruction and an index into its shape. `value` is a row of
+    `UsedValues`.
+    """
 
     value: Column
     name: Column
@@ -137,7 +139,9 @@ class Positions(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Uses(Table):
-    """What reads a used value: operand number `operand` of the instruction `name`, at `index` in that operand."""
+    """The uses of used values (HloUse): operand number `operand` of the instruction `name` reads it, at `index` in that
+    operand. `value` is a row of `UsedValues`.
+    """
 
     value: Column
     name: Column
@@ -147,7 +151,7 @@ class Uses(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Table):
-    """The instruction sequence. The name starts at `name_start`, to the end of the row."""
+    """The schedule (`InstructionSequence`). The name spans from `name_start` to the end of the row."""
 
     step: Column
     name: Column
@@ -156,7 +160,7 @@ class Schedule(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRanges(Table):
-    """The live range of each value, both ends included. The value's name and index end at `value_end`."""
+    """The live ranges of the values, both ends included. The value's name and index end at `value_end`."""
 
     name: Column
     index: Column
@@ -167,9 +171,7 @@ class LiveRanges(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peaks(Table):
-    """The header of the printed peak. What is live then are `buffer_count` rows of `PeakBuffers` from `first_buffer`
-    on.
-    """
+    """The printed peaks. The values live there are `buffer_count` rows of `PeakBuffers` from `first_buffer` on."""
 
     first_buffer: Column
     buffer_count: Column
@@ -178,7 +180,7 @@ class Peaks(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeakBuffers(Table):
-    """What is printed as live at the peak. The value's name and index end at `value_end`."""
+    """The values printed as live at the peak. The value's name and index end at `value_end`."""
 
     name: Column
     index: Column
@@ -189,14 +191,14 @@ class PeakBuffers(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackTraceHeaders(Table):
-    """The header of the tree of the peak by source."""
+    """The header of the stack trace breakdown of the peak."""
 
     size_bytes: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackTraces(Table):
-    """The tree of the peak by source. `depth` is 0 for a computation; `name_start` to `name_end` is any text."""
+    """The tree of the stack trace breakdown. `depth` is 0 for a computation. The name may be any text."""
 
     depth: Column
     name_start: Column
@@ -208,7 +210,7 @@ class StackTraces(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Totals(Table):
-    """Total bytes used. `human_start` to `human_end` is the size in a unit that fits; releases before 2022 lack it."""
+    """`Total bytes used`. The human-readable size spans `human_start` to `human_end`; releases before 2022 lack it."""
 
     size_bytes: Column
     human_start: Column
@@ -217,22 +219,22 @@ class Totals(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherColorValues(Table):
-    """The values that are in an allocation of another memory space than theirs, as it says itself."""
+    """The values listed as `reused by buffers of a different color`."""
 
     id: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveRangeHeaders(Table):
-    """`HloLiveRange (max N):`. `maximum` is the last step, NONE if the live ranges are not available."""
+    """`HloLiveRange (max N):`. `maximum` is the last step, NONE if XLA printed that live ranges are not available."""
 
     maximum: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportAllocations(Table):
-    """The headers of allocations in a memory usage report, with the spans of the sizes. Those of the list by size have
-    the sizes of all up to there and of the rest before them.
+    """The allocations in a memory usage report, with the spans of their sizes. Rows of the list by size also have the
+    cumulative size and the remaining size.
     """
 
     index: Column
@@ -246,7 +248,7 @@ class ReportAllocations(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportSpaces(Table):
-    """The total of a memory space in a report, below the header that ends at `header_end`."""
+    """The totals of memory spaces in a memory usage report, with the spans of the headers above them."""
 
     header_start: Column
     header_end: Column
@@ -258,9 +260,9 @@ class ReportSpaces(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportRows(Table):
-    """The rows of the tables in a memory usage report: the `values` values at one `offset`. The table is that of the
-    allocation `index`, or, where that is NONE, table number `table` of the memory space `color`. The row ends with the
-    shapes.
+    """The rows of the tables in a memory usage report. Each covers the `values` values at one `offset`. The table is
+    that of the allocation `index` or, where that is NONE, table number `table` of the memory space `color`. The row
+    ends with the shapes.
     """
 
     offset: Column
@@ -277,8 +279,8 @@ class ReportRows(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportTables(Table):
-    """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on, and `rest` more
-    offsets that are not shown. Of which allocation they are, see there.
+    """The tables in a memory usage report: `row_count` rows of `ReportRows` from `first_row` on. `rest` is the printed
+    number of further offsets that the table omits. `index`, `color` and `table` are those of `ReportRows`.
     """
 
     index: Column
@@ -290,7 +292,7 @@ class ReportTables(Table):
 
 
 class Section(IntEnum):
-    """The parts of a dump."""
+    """The sections of a dump."""
 
     BUFFER_ASSIGNMENT = 0
     USED_VALUES = 1
@@ -304,19 +306,62 @@ class Section(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sections(Table):
-    """The parts of the file, each from its header to its last row; `section` is a `Section`."""
+    """The sections of the file, from their headers to their last rows. `section` is a `Section`."""
 
     section: Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnknownLines(Table):
-    """What the grammar does not know."""
+    """The lines and attributes that the grammar does not know."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherModules(Table):
-    """Where files of other modules begin, on standard output that holds several. No table has anything of those."""
+    """In standard output with several modules, where files of other modules start. The tables leave those out."""
 
     name_start: Column
     name_end: Column
+
+
+@dataclass(frozen=True, eq=False)
+class FileColumns:
+    """All tables of one dump file."""
+
+    names: tuple[bytes, ...]
+    indices: tuple[bytes, ...]
+    allocations: Allocations
+    slices: Slices
+    used_values: UsedValues
+    positions: Positions
+    uses: Uses
+    schedule: Schedule
+    live_ranges: LiveRanges
+    peaks: Peaks
+    peak_buffers: PeakBuffers
+    stack_trace_headers: StackTraceHeaders
+    stack_traces: StackTraces
+    totals: Totals
+    other_color_values: OtherColorValues
+    live_range_headers: LiveRangeHeaders
+    report_allocations: ReportAllocations
+    report_spaces: ReportSpaces
+    report_rows: ReportRows
+    report_tables: ReportTables
+    sections: Sections
+    unknown_lines: UnknownLines
+    other_modules: OtherModules
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return tables without rows."""
+        return cls((), (), **{name: table.of(b"") for name, table in cls.tables().items()})  # type: ignore[arg-type]
+
+    def has_rows(self) -> bool:
+        """Whether the file has any line of a dump."""
+        return any(len(getattr(self, name)) for name in self.tables() if name not in ("unknown_lines", "other_modules"))
+
+    @classmethod
+    def tables(cls) -> dict[str, type[Table]]:
+        """Return the types of the tables by name."""
+        return {field.name: field.type for field in fields(cls) if isinstance(field.type, type)}

@@ -8,12 +8,12 @@ spans lines; and, in standard output, the file that a line belongs to.
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Final
 
 from tree_sitter import Node
 
-from xla_lens.syntax.columns import NONE
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import NONE, FileColumns
 from xla_lens.syntax.hlo.words import Word, quoted_words
 from xla_lens.syntax.tree import XLA_DUMP, parse_parts
 
@@ -28,7 +28,7 @@ def words(data: bytes, columns: FileColumns, start: int, end: int) -> list[Word]
     found = _words_below(parse_parts(data, _parsed(data, columns, start, end, instructions)))
     for instruction in instructions:
         found += quoted_words(data, *instruction)
-    return sorted(found, key=lambda word: word.start)
+    return sorted(found, key=itemgetter(1))
 
 
 def nodes_at(data: bytes, columns: FileColumns, offset: int) -> list[Word]:
@@ -40,12 +40,12 @@ def nodes_at(data: bytes, columns: FileColumns, offset: int) -> list[Word]:
         start = max(start, instruction_end) if instruction_end <= offset else start
         end = min(end, instruction_start) if instruction_start >= offset else end
     root = parse_parts(data, _parsed(data, columns, start, end, []))
-    found = [word for word in _words_below(root) if word.start <= offset <= word.end][-1:]
+    found = [word for word in _words_below(root) if word[1] <= offset <= word[2]][-1:]
     is_behind = bool(data[offset - 1 : offset].strip()) and not data[offset : offset + 1].strip()
-    around = found[0][1:] if found else (offset - is_behind, offset - is_behind + 1)
+    _, *around = found[0] if found else ("", offset - is_behind, offset - is_behind + 1)
     node = root.descendant_for_byte_range(*around)
     while node is not None and node.parent is not None:
-        found.append(Word(node.type, node.start_byte, node.end_byte))
+        found.append((node.type, node.start_byte, node.end_byte))
         node = node.parent
     return found
 
@@ -128,10 +128,10 @@ def _words_below(root: Node) -> list[Word]:
         kind, before, after = _KINDS.get(node.kind_id, _NOTHING)
         if kind:
             start, end = node.start_byte + before, node.end_byte - after
-            if kind == "index" and found and found[-1].kind == "name" and found[-1].end == start:
-                found[-1] = Word("name", found[-1].start, end)
+            if kind == "index" and found and found[-1][0] == "name" and found[-1][2] == start:
+                found[-1] = ("name", found[-1][1], end)
             elif start < end:
-                found.append(Word(kind, start, end))
+                found.append((kind, start, end))
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
                 return found

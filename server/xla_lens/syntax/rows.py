@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tree_sitter_xla_dump import read_rows
-from xla_lens.syntax.file_columns import FileColumns
+from xla_lens.syntax.columns import FileColumns
 from xla_lens.syntax.tree import Cancelled
 
 

@@ -1,7 +1,7 @@
 r"""The text of one file: UTF-8 bytes and a table of its lines.
 
-A place in a text is a byte offset everywhere in XLA Lens. Lines, and columns in whatever unit an editor counts, exist
-here and at the edge only. Lines end where the Language Server Protocol says: at ``\n``, ``\r\n`` and ``\r``.
+Everywhere in XLA Lens a place in a text is a byte offset. Lines and columns exist only in this package and where
+answers are converted for the editor. Lines end as the Language Server Protocol defines: at ``\n``, ``\r\n`` and ``\r``.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 _TAIL: Final = 1 << 10
 
 _CHUNK: Final = 1 << 20
-"""Bytes looked at in one go: few enough that what is made of them stays small."""
+"""Bytes scanned at once, which bounds the size of temporary arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Document:
 
     @cached_property
     def content_end(self) -> int:
-        """The byte offset behind the last byte that is no white space."""
+        """The byte offset behind the last character that is not white space."""
         end = len(self.data)
         while end and (tail := self.data[max(0, end - _TAIL) : end]).isspace():
             end -= len(tail)
@@ -44,7 +44,7 @@ class Document:
 
     @cached_property
     def wide_rows(self) -> NDArray[np.int64]:
-        """The lines in which a column is not a byte in every unit."""
+        """The lines with non-ASCII characters, where columns depend on the encoding."""
         rows = [np.zeros(0, np.int64)]
         for start in range(0, len(self.data), _CHUNK):
             chunk = self.data[start : start + _CHUNK]
@@ -55,17 +55,15 @@ class Document:
 
     @property
     def line_count(self) -> int:
-        """How many lines there are; one more than there are line ends."""
+        """The number of lines, one more than the number of line ends."""
         return len(self.line_starts)
 
     def row(self, offset: int) -> int:
-        """The line that holds a byte offset, from 0. An offset outside of the text counts as the nearest in it."""
+        """Return the line of a byte offset, from 0. Clamps offsets outside of the text."""
         return max(0, int(self.line_starts.searchsorted(offset, "right")) - 1)
 
     def line_span(self, row: int) -> tuple[int, int]:
-        """Where a line starts and where it ends, without its line end. A row outside of the text counts as the nearest
-        in it.
-        """
+        """Return the start and the end of a line without its line end. Clamps rows outside of the text."""
         starts = self.line_starts
         row = min(max(row, 0), len(starts) - 1)
         start = int(starts[row])
@@ -75,7 +73,7 @@ class Document:
         return start, end - 1 if end > start and self.data[end - 1 : end + 1] == b"\r\n" else end
 
     def replaced(self, start: int, end: int, text: bytes) -> "Document":
-        """This text with the bytes from `start` to `end` replaced. The table of lines is carried over."""
+        """Return this text with bytes `start` to `end` replaced. Updates the line table instead of rebuilding it."""
         document = Document(b"".join((memoryview(self.data)[:start], text, memoryview(self.data)[end:])))
         if b"\r" not in text and b"\r" not in self.data[max(0, start - 1) : end + 1]:
             starts = self.line_starts
@@ -88,7 +86,7 @@ class Document:
 
 
 def document_of_file(data: bytes) -> Document:
-    """The document of a file's bytes. What is not UTF-8 becomes replacement characters, as in an editor."""
+    """Return the document of a file's bytes. Invalid UTF-8 becomes replacement characters, as in an editor."""
     return Document(data if _is_utf8(data) else data.decode("utf-8", "replace").encode())
 
 
@@ -106,7 +104,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _offsets_after(data: bytes, byte: bytes) -> NDArray[np.int64]:
-    """The offset after each occurrence of a byte."""
+    """The offset behind each occurrence of a byte."""
     array = np.frombuffer(data, np.uint8)
     chunks = [
         np.flatnonzero(array[start : start + _CHUNK] == ord(byte)) + (start + 1)

@@ -1,4 +1,4 @@
-"""Places carried over edits, between a text and a later one."""
+"""Map byte offsets between a text and a later version of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The bytes from `start` to `end` were replaced by `length` others."""
+    """Bytes `start` to `end` were replaced by `length` others."""
 
     start: int
     end: int
@@ -14,7 +14,9 @@ class Edit:
 
 
 def forward(edits: Iterable[Edit], offset: int) -> int:
-    """Where a place of the text before some edits is after them. A place that was replaced is where that began."""
+    """Return where an offset of the text before some edits is after them. An offset within replaced text moves to its
+    start.
+    """
     for edit in edits:
         if offset >= edit.end:
             offset += edit.length - (edit.end - edit.start)
@@ -24,7 +26,9 @@ def forward(edits: Iterable[Edit], offset: int) -> int:
 
 
 def backward(edits: Sequence[Edit], offset: int) -> int:
-    """Where a place of the text after some edits was before them. A place that is new was where the edit began."""
+    """Return where an offset of the text after some edits was before them. An offset within inserted text moves to the
+    start of its edit.
+    """
     for edit in reversed(edits):
         if offset >= edit.start + edit.length:
             offset -= edit.length - (edit.end - edit.start)
@@ -34,12 +38,12 @@ def backward(edits: Sequence[Edit], offset: int) -> int:
 
 
 def merged(edits: Sequence[Edit]) -> Edit:
-    """One edit instead of some: it replaces all from the first byte that they touch to the last."""
+    """Combine edits into one that replaces everything from the first byte they touch to the last."""
     first, *others = edits
     start, end, length = first.start, first.end, first.length
     for edit in others:
         grown = length - (end - start)
-        # Where the edit begins and ends, in the text before all of them; within what was new that is its begin or end.
+        # The bounds of this edit in the text before all edits. Bounds within inserted text move to the ends of that.
         begin = min(start, edit.start)
         stop = max(end, edit.end - grown)
         length = stop - begin + grown + edit.length - (edit.end - edit.start)

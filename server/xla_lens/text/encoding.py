@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Encoding(StrEnum):
-    """The unit of columns; the values are the protocol's."""
+    """The unit of columns. The values are those of the protocol's `PositionEncodingKind`."""
 
     UTF8 = "utf-8"
     UTF16 = "utf-16"

@@ -1,7 +1,7 @@
-"""Positions as editors count them: a line, and in it units of UTF-8, UTF-16 or UTF-32.
+"""Convert between byte offsets and the positions of editors: a line and a column in UTF-8, UTF-16 or UTF-32 units.
 
-The Language Server Protocol lets client and server agree on the unit. All three follow from the first byte of each
-character, so no text is decoded here; a document is UTF-8, in which a lone surrogate that a client sent may stand.
+Client and server negotiate the unit. All three follow from the first byte of each character, so text is not decoded
+here. A document is UTF-8, but may contain a lone surrogate that a client sent.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from xla_lens.text.encoding import Encoding
 
 
 def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[int, int]:
-    """The line (from 0) and the column in units of `encoding` (from 0) of a byte offset."""
+    """Return the line and the column of a byte offset, both from 0, the column in units of `encoding`."""
     row = document.row(offset)
     start, end = document.line_span(row)
     return row, width(document.data[start : max(start, min(offset, end))], encoding)
@@ -21,7 +21,7 @@ def to_position(document: Document, offset: int, encoding: Encoding) -> tuple[in
 def to_positions(
     document: Document, offsets: NDArray[np.int64], encoding: Encoding
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lines and the columns of many byte offsets, as `to_position` gives them."""
+    """Return the lines and columns of many byte offsets, equal to those of `to_position`."""
     rows = np.maximum(document.line_starts.searchsorted(offsets, "right") - 1, 0)
     starts = document.line_starts[rows]
     columns = offsets - starts
@@ -34,21 +34,21 @@ def to_positions(
     if document.data:
         data = np.frombuffer(document.data, np.uint8)
         before, after = (data.take(places, mode="clip") for places in (offsets - 1, offsets))
-        # Between the two bytes of a line end: that is where the line ends.
+        # An offset between the two bytes of a line end counts as the end of the line.
         columns -= (before == ord("\r")) & (after == ord("\n")) & (columns > 0)
     return rows, columns
 
 
 def width(data: bytes, encoding: Encoding) -> int:
-    """How many units of `encoding` some bytes of a line take up."""
+    """Return the width of some bytes of a line in units of `encoding`."""
     if encoding is Encoding.UTF8 or data.isascii():
         return len(data)
     return int(_widths(data, encoding).sum())
 
 
 def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> int:
-    """The byte offset of a position. As the protocol asks, a column past the end of the line counts as its end, and a
-    line past the end of the text as the end of the text. A column inside of a character counts as its start.
+    """Return the byte offset of a position. As the protocol requires, a column past the end of the line counts as its
+    end, and a line past the end of the text as the end of the text. A column within a character counts as its start.
     """
     if row >= document.line_count:
         return len(document.data)
@@ -67,17 +67,17 @@ def to_offset(document: Document, row: int, column: int, encoding: Encoding) -> 
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text that a client sent."""
+    """Encode text that a client sent, which may contain lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def decode(data: bytes) -> str:
-    """The text of some bytes, to be shown: what is not UTF-8 becomes replacement characters."""
+    """Decode bytes for display. Bytes that are not UTF-8 become replacement characters."""
     return data.decode("utf-8", "replace")
 
 
 def _widths(data: bytes, encoding: Encoding) -> NDArray[np.int64]:
-    """For each byte how many units wide the character is that it starts, 0 if it starts none."""
+    """For each byte the width of the character that starts there, 0 for continuation bytes."""
     array = np.frombuffer(data, np.uint8)
     widths: NDArray[np.int64] = ((array & 0xC0) != 0x80).astype(np.int64)
     if encoding is Encoding.UTF16:

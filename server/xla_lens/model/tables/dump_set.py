@@ -34,6 +34,8 @@ from xla_lens.syntax.file_names import FileKind
 from xla_lens.syntax.hlo.instruction import Instruction, read_instruction
 from xla_lens.syntax.hlo.shapes import byte_sizes
 
+_MAX_KEPT_INSTRUCTIONS = 1024
+
 EMPTY_INDEX = 0
 """The number of the index `{}`, in a file and in a set."""
 
@@ -295,11 +297,24 @@ class DumpSet:
 
     def instruction(self, name: int) -> Instruction | None:
         """The instruction of a name, at its bytes in the file `used`; None if the set does not quote it."""
+        known = self._instructions
+        if name not in known:
+            if len(known) >= _MAX_KEPT_INSTRUCTIONS:
+                known.clear()
+            known[name] = self._read_instruction(name)
+        return known[name]
+
+    def _read_instruction(self, name: int) -> Instruction | None:
         row = int(self.first_quote[name]) if name != NONE else NONE
         if self.used is None or row == NONE:
             return None
         start, end = self.used_values.instruction_start[row], self.used_values.instruction_end[row]
         return read_instruction(self.used.document.data, int(start), int(end))
+
+    @cached_property
+    def _instructions(self) -> dict[int, Instruction | None]:
+        """The instructions read last: the values of a tuple share one, and some have 100,000 bytes of shape."""
+        return {}
 
     @cached_property
     def quote_spans(self) -> tuple[Column, Column]:

@@ -12,6 +12,7 @@ from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import (
     NONE,
     Column,
+    FileColumns,
     LiveRanges,
     PeakBuffers,
     Positions,
@@ -20,7 +21,6 @@ from xla_lens.syntax.columns import (
     UsedValues,
     Uses,
 )
-from xla_lens.syntax.file_columns import FileColumns
 from xla_lens.syntax.file_names import FileKind
 
 _Named = TypeVar("_Named", Slices, UsedValues, Positions, Uses, LiveRanges, PeakBuffers, Schedule)
