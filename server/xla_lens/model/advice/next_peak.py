@@ -40,28 +40,29 @@ def next_peaks(dump: DumpSet, memory: Memory, color: int, values: Column | None 
         return NextPeaks(*(np.zeros(0, np.int64) for _ in range(4)))
     slots = space_slots(dump, color)
     rows = slots.rows(covering(dump, space.peak_step, color) if values is None else values)
-    exclusive = [slots.exclusive(row, slots.beside(row)) for row in rows.tolist()]
-    # The steps before it, of each of its parts, and after it: the last part has no bytes, and no end.
-    counts = np.array([len(part.steps) + 1 for part in exclusive], np.int64)
-    first = counts.cumsum() - counts
-    starts = np.concatenate([np.append(_FIRST, part.steps) for part in exclusive] or [_NOTHING])
-    less = np.concatenate([np.append(0, part.live_bytes) for part in exclusive] or [_NOTHING])
-    ends = np.append(starts[1:], 0) - 1
-    ends[first + counts - 1] = max(int(space.live.steps[-1]), int(starts.max(initial=0)))
+    exclusive = slots.exclusive(rows, [slots.beside(row) for row in rows.tolist()])
+    # Parts of time for each value: before it, each part with the same exclusive bytes, and after it.
+    number = np.arange(len(rows))
+    owner, starts = np.append(number, exclusive.item), np.append(np.full(len(rows), NONE), exclusive.steps)
+    order = np.lexsort((starts, owner))
+    owner, starts = owner[order], starts[order]
+    less = np.append(np.zeros(len(rows), np.int64), exclusive.live_bytes)[order]
+    first, after_last = owner.searchsorted(number), owner.searchsorted(number, "right")
+    ends = np.append(starts[1:], 0)[: len(starts)] - 1
+    ends[after_last - 1] = max(int(space.live.steps[-1]), int(starts.max(initial=0)))
     most, step = _most_between(space.live, starts, ends)
     most -= less
-    owner = np.repeat(np.arange(len(rows)), counts)
     best = np.lexsort((step, -most, owner))[first]
+    is_at_peak = (starts <= space.peak_step) & (space.peak_step <= ends)
     return NextPeaks(
         value=slots.slots.value[rows],
-        freed_bytes=np.array([part.at(space.peak_step) for part in exclusive], np.int64),
+        freed_bytes=less[is_at_peak],
         next_peak_bytes=most[best],
         next_peak_step=np.where(most[best] > 0, step[best], NONE),
     )
 
 
 _FIRST = np.array([NONE])
-_NOTHING = np.zeros(0, np.int64)
 
 
 def _most_between(live: LiveBytes, first: Column, last: Column) -> tuple[Column, Column]:

@@ -153,4 +153,5 @@ class State:
     def exclusive(self, row: int) -> LiveBytes:
         """The bytes that would be live no more without a value, over time."""
         beside = self.problem.beside(row)
-        return self.problem.space.exclusive(row, beside[~self.is_gone[beside]])
+        found = self.problem.space.exclusive(np.array([row]), [beside[~self.is_gone[beside]]])
+        return LiveBytes(found.steps, found.live_bytes)

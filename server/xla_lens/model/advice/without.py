@@ -1,38 +1,37 @@
-"""What of a memory space would not be live without some of its values: at each step the bytes that only those cover."""
+"""Live bytes of a memory space without some of its values: a value frees the bytes that only it covers."""
 
-from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from xla_lens.model.memory.over_time import LiveBytes, accumulated, placed_values
-from xla_lens.model.memory.sweep import Slots, sweep
+from xla_lens.model.memory.over_time import LiveBytes, accumulated, placed_values, slots_of
+from xla_lens.model.memory.sweep import Slots, coverage
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpaceSlots:
-    """The slots of all values that ever cover bytes of a memory space, in the order of their allocations. `group` are
-    the first row of the allocation of each and the one after its last.
-    """
+    """The slots of all values that ever cover bytes of a memory space, by allocation."""
 
     slots: Slots
-    group: tuple[Column, Column]
 
     def __len__(self) -> int:
-        return len(self.slots.value)
+        return len(self.slots)
 
     def rows(self, values: Column) -> Column:
-        """The rows of some values, in their order; those that are not here are left out."""
+        """Return the rows of `values`, in the same order, without values that have no slot here."""
         order = np.argsort(self.slots.value)
         places = np.searchsorted(self.slots.value, values, sorter=order)
         rows = order[np.minimum(places, len(order) - 1)] if len(order) else order
         return rows[self.slots.value[rows] == values] if len(order) else rows
 
     def beside(self, row: int) -> Column:
-        """The rows of the other slots that are on some of the bytes of a slot while it is there."""
-        slots, first, last = self.slots, int(self.group[0][row]), int(self.group[1][row])
+        """Return the rows of the other slots that share bytes and steps with a slot."""
+        slots = self.slots
+        first = int(slots.allocation.searchsorted(slots.allocation[row]))
+        last = int(slots.allocation.searchsorted(slots.allocation[row], "right"))
         is_beside = (
             (slots.offset[first:last] < slots.end_offset[row])
             & (slots.offset[row] < slots.end_offset[first:last])
@@ -42,55 +41,54 @@ class SpaceSlots:
         is_beside[row - first] = False
         return np.flatnonzero(is_beside) + first
 
-    def exclusive(self, row: int, beside: Column) -> LiveBytes:
-        """The bytes that only the slot of a row covers, over time, where some of the slots beside it are there."""
+    def exclusive(self, rows: Column, beside: Sequence[Column]) -> "ExclusiveBytes":
+        """Return the bytes that each of `rows` alone covers if, of all other slots, only those in `beside` exist."""
+        # Each row gets an allocation of its own with the slots beside it, clipped to its bytes and steps.
         slots = self.slots
-        low, high = slots.offset[row], slots.end_offset[row]
-        start, end = slots.start_step[row], slots.end_step[row]
-        steps, changes = np.array((start, end + 1)), np.array((high - low, low - high))
-        if not len(beside):
-            return LiveBytes(steps, np.array((high - low, 0)))
-        shared = Slots(
-            beside,
-            np.maximum(slots.offset[beside], low),
-            np.minimum(slots.end_offset[beside], high),
-            np.maximum(slots.start_step[beside], start),
-            np.minimum(slots.end_step[beside], end),
+        item = np.repeat(np.arange(len(rows)), [len(others) for others in beside])
+        others, to = np.concatenate([*beside, np.zeros(0, np.int64)]), rows[item]
+        shared = coverage(
+            Slots(
+                value=others,
+                allocation=item,
+                offset=np.maximum(slots.offset[others], slots.offset[to]),
+                end_offset=np.minimum(slots.end_offset[others], slots.end_offset[to]),
+                start_step=np.maximum(slots.start_step[others], slots.start_step[to]),
+                end_step=np.minimum(slots.end_step[others], slots.end_step[to]),
+            )
         )
-        coverage = sweep(shared, lambda _: True)
-        return accumulated(np.append(steps, coverage.steps), np.append(changes, np.negative(coverage.deltas)))
+        sizes = (slots.end_offset - slots.offset)[rows]
+        items = np.concatenate((np.tile(np.arange(len(rows)), 2), shared.allocation))
+        steps = np.concatenate((slots.start_step[rows], slots.end_step[rows] + 1, shared.steps))
+        order = np.lexsort((steps, items))
+        items, steps = items[order], steps[order]
+        # The changes of each item add up to 0, so one running sum serves all of them.
+        live_bytes = np.concatenate((sizes, -sizes, -shared.deltas))[order].cumsum()
+        is_last = np.append((np.diff(items) != 0) | (np.diff(steps) != 0), True)[: len(items)]
+        return ExclusiveBytes(items[is_last], steps[is_last], live_bytes[is_last])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExclusiveBytes:
+    """Bytes that only one slot covers, over time: from each of `steps` up to the next one of the same item,
+    `live_bytes`. `item` numbers the slots; rows are sorted by item, then by step, and end with 0 bytes for each item.
+    """
+
+    item: Column
+    steps: Column
+    live_bytes: Column
 
 
 def space_slots(dump: DumpSet, color: int, without: Column | None = None) -> SpaceSlots:
-    """The slots of a memory space, but for those of some values."""
-    values, placed = dump.values, placed_values(dump)
-    placed = placed[dump.allocations.color[values.allocation[placed]] == color]
+    """Return the slots of a memory space, except those of the values `without`."""
+    placed = placed_values(dump)
+    placed = placed[dump.allocations.color[dump.values.allocation[placed]] == color]
     if without is not None:
         placed = placed[~np.isin(placed, without)]
-    placed = placed[np.argsort(values.allocation[placed], kind="stable")]
-    allocation, offset = values.allocation[placed], values.offset[placed]
-    slots = Slots(
-        placed, offset, offset + values.size_bytes[placed], values.start_step[placed], values.end_step[placed]
-    )
-    return SpaceSlots(slots, (allocation.searchsorted(allocation), allocation.searchsorted(allocation, "right")))
+    return SpaceSlots(slots_of(dump, placed))
 
 
 def live_without(dump: DumpSet, color: int, values: Column) -> LiveBytes:
-    """The live bytes of a memory space without some values, measured again from the start."""
-    space = space_slots(dump, color, values)
-    slots, steps, deltas = space.slots, array("q"), array("q")
-    for first, last in zip(*(np.unique(bounds).tolist() for bounds in space.group), strict=True):
-        group = slice(first, last)
-        coverage = sweep(
-            Slots(
-                slots.value[group],
-                slots.offset[group],
-                slots.end_offset[group],
-                slots.start_step[group],
-                slots.end_step[group],
-            ),
-            lambda _: True,
-        )
-        steps.extend(coverage.steps)
-        deltas.extend(coverage.deltas)
-    return accumulated(np.frombuffer(steps, np.int64), np.frombuffer(deltas, np.int64))
+    """Return the live bytes of a memory space without some values, computed from scratch."""
+    changes = coverage(space_slots(dump, color, values).slots)
+    return accumulated(changes.steps, changes.deltas)

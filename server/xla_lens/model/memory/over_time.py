@@ -1,15 +1,14 @@
-"""Live bytes over time and their peaks, for each memory space. The definitions are those of the README:
+"""Live bytes over time and the peak of each memory space:
 
-- A value is *live* at a step that its live range contains, both ends included.
-- The *live bytes* of a memory space at a step are the bytes that the slices of live values cover in its allocations,
-  each byte counted once.
-- The *peak* of a memory space is the greatest number of live bytes, at the earliest step that has as many.
+- A value is *live* at the steps of its live range, both ends included.
+- The *live bytes* of a memory space at a step are the bytes that the slices of live values cover in its allocations.
+  Each byte counts once.
+- The *peak* of a memory space is its greatest number of live bytes. The *peak step* is the first step that reaches it.
 - The *reserved bytes* of a memory space are the sizes of its allocations.
 
-Values without a live range take part in reserved bytes only.
+Values without a live range count as reserved bytes only.
 """
 
-from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from xla_lens.model.memory.sweep import Slots, sweep
+from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import found, taken
 from xla_lens.syntax.columns import NONE, Column
@@ -25,21 +24,21 @@ from xla_lens.syntax.columns import NONE, Column
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveBytes:
-    """Live bytes over time: from each of `steps`, ascending, up to the next one `live_bytes` are live."""
+    """Live bytes over time. `steps` ascend; `live_bytes` holds from each step up to the next one."""
 
     steps: Column
     live_bytes: Column
 
     def at(self, step: int) -> int:
-        """The bytes live at a step."""
+        """Return the bytes live at a step."""
         return int(self.at_each(np.array([step]))[0])
 
     def at_each(self, steps: Column) -> Column:
-        """The bytes live at each of some steps."""
+        """Return the bytes live at each of `steps`."""
         return np.append(self.live_bytes, 0)[self.steps.searchsorted(steps, "right") - 1]
 
     def most_between(self, first: int, last: int) -> int:
-        """The most bytes live at any step between two, both included."""
+        """Return the maximum of the live bytes from step `first` to `last`, both included."""
         places = self.steps.searchsorted((first, last), "right")
         return int(np.append(self.at(first), self.live_bytes[places[0] : places[1]]).max())
 
@@ -50,7 +49,7 @@ class LiveBytes:
 
     @property
     def peak_bytes(self) -> int:
-        """The most live bytes of all steps."""
+        """The maximum of the live bytes."""
         return int(self.live_bytes.max(initial=0))
 
 
@@ -67,51 +66,46 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """All memory spaces by colour; and the values that share bytes and time, each with one that was there before.
+    """The memory spaces of a dump set, by color.
 
-    `allocations`, ascending, `steps` and `deltas` tell by how many bytes the live bytes of an allocation change at a
-    step.
+    `collisions` are pairs of values that share bytes and steps, the one that starts later first. `changes` are the
+    changes of the live bytes of each allocation.
     """
 
     spaces: tuple[MemorySpace, ...]
     collisions: tuple[tuple[int, int], ...]
-    allocations: Column
-    steps: Column
-    deltas: Column
+    changes: Coverage
 
     def space(self, color: int) -> MemorySpace | None:
-        """The memory space of a colour, None if no allocation has it."""
+        """Return the memory space of a color, None if no allocation has that color."""
         return next((space for space in self.spaces if space.color == color), None)
 
     def allocation(self, row: int) -> LiveBytes:
-        """The live bytes of one allocation, by its row."""
-        first, last = self.allocations.searchsorted((row, row + 1))
-        return accumulated(self.steps[first:last], self.deltas[first:last])
+        """Return the live bytes of an allocation, by its row."""
+        first, last = self.changes.allocation.searchsorted((row, row + 1))
+        return accumulated(self.changes.steps[first:last], self.changes.deltas[first:last])
 
     def most_live_bytes(self, allocation_count: int) -> Column:
-        """For each allocation the most of its bytes that are live at once, NONE for one of whose values none ever
-        is.
-        """
+        """Return the peak of each allocation in bytes, NONE for an allocation without a live value."""
         most = np.full(allocation_count, NONE)
-        order = np.lexsort((self.steps, self.allocations))
-        allocations, steps = self.allocations[order], self.steps[order]
+        allocations, steps = self.changes.allocation, self.changes.steps
         rows, first = np.unique(allocations, return_index=True)
         if len(rows):
-            # All that comes to live in an allocation dies in it: the sum is 0 where the next one begins.
-            live_bytes = self.deltas[order].cumsum()
+            # The deltas of an allocation add up to 0, so one running sum serves all allocations.
+            live_bytes = self.changes.deltas.cumsum()
             is_last = np.append((allocations[1:] != allocations[:-1]) | (steps[1:] != steps[:-1]), True)
             most[rows] = np.maximum.reduceat(np.where(is_last, live_bytes, 0), first)
         return most
 
 
 def live_values(dump: DumpSet, step: int) -> Column:
-    """The values live at a step, with or without a place in an allocation, by id."""
+    """Return the values live at a step, also those in no allocation, by id."""
     starts, ends = dump.values.start_step, dump.values.end_step
     return np.flatnonzero((starts != NONE) & (starts <= step) & (step <= ends))
 
 
 def placed_values(dump: DumpSet) -> Column:
-    """The values that take part in live bytes, by id: those that have a live range and some bytes of an allocation."""
+    """Return the values that count as live bytes, by id: those with a live range and some bytes of an allocation."""
     values = dump.values
     return np.flatnonzero(
         (values.allocation != NONE)
@@ -122,7 +116,7 @@ def placed_values(dump: DumpSet) -> Column:
 
 
 def covering(dump: DumpSet, step: int, color: int) -> Column:
-    """The values whose bytes are the live bytes of a memory space at a step, by id."""
+    """Return the values that cover the live bytes of a memory space at a step, by id."""
     values, placed = dump.values, placed_values(dump)
     is_live = (values.start_step[placed] <= step) & (step <= values.end_step[placed])
     live: Column = placed[is_live & (dump.allocations.color[values.allocation[placed]] == color)]
@@ -130,7 +124,7 @@ def covering(dump: DumpSet, step: int, color: int) -> Column:
 
 
 def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
-    """The values of a memory space that are in an allocation and live at a step, the biggest first."""
+    """Return the live values at a step that are in an allocation of a memory space, the biggest first."""
     values, live = dump.values, live_values(dump, step)
     live = live[(values.color[live] == color) & (values.allocation[live] != NONE)]
     biggest_first: Column = live[np.lexsort((live, -values.size_bytes[live]))]
@@ -138,7 +132,7 @@ def live_in_space(dump: DumpSet, step: int, color: int) -> Column:
 
 
 def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bool_]:
-    """For each of some values whether it is live at the peak of its memory space."""
+    """Return for each of `values` whether it is live at the peak of its memory space."""
     table = dump.values
     spaces = [space for space in memory.spaces if space.peak_step is not None]
     space = found(np.array([space.color for space in spaces], np.int64), table.color[values])
@@ -149,42 +143,38 @@ def live_at_peak(dump: DumpSet, memory: Memory, values: Column) -> NDArray[np.bo
 
 
 def measure(dump: DumpSet, may_overlap: Callable[[int], bool]) -> Memory:
-    """Follows the live bytes of a dump set over all steps. `may_overlap` tells values whose live ranges are known to
-    say too much, see `sweep`.
-    """
-    values, placed, is_known_exempt = dump.values, placed_values(dump), cache(may_overlap)
-    placed = placed[np.argsort(values.allocation[placed], kind="stable")]
-    allocations, steps, deltas = array("q"), array("q"), array("q")
-    collisions: dict[tuple[int, int], None] = {}
-    for group in np.split(placed, np.flatnonzero(np.diff(values.allocation[placed])) + 1):
-        coverage = sweep(
-            Slots(
-                group,
-                values.offset[group],
-                values.offset[group] + values.size_bytes[group],
-                values.start_step[group],
-                values.end_step[group],
-            ),
-            is_known_exempt,
-        )
-        allocations.extend(int(values.allocation[group[0]]) for _ in coverage.steps)
-        steps.extend(coverage.steps)
-        deltas.extend(coverage.deltas)
-        collisions.update(dict.fromkeys(coverage.collisions))
-    table = [np.frombuffer(cells, np.int64) for cells in (allocations, steps, deltas)]
-    return Memory(tuple(_spaces(dump, *table)), tuple(collisions), *table)
+    """Compute the live bytes of a dump set over all steps. Values for which `may_overlap` is true never collide."""
+    slots = slots_of(dump, placed_values(dump))
+    changes = coverage(slots)
+    spaces = _spaces(dump, changes)
+    return Memory(tuple(spaces), tuple(collisions(slots, cache(may_overlap))), changes)
 
 
-def _spaces(dump: DumpSet, allocations: Column, steps: Column, deltas: Column) -> Iterator[MemorySpace]:
+def slots_of(dump: DumpSet, values: Column) -> Slots:
+    """The slots of placed values, by allocation and then in the given order."""
+    table = dump.values
+    values = values[np.argsort(table.allocation[values], kind="stable")]
+    offset = table.offset[values]
+    return Slots(
+        value=values,
+        allocation=table.allocation[values],
+        offset=offset,
+        end_offset=offset + table.size_bytes[values],
+        start_step=table.start_step[values],
+        end_step=table.end_step[values],
+    )
+
+
+def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
     colors, sizes = dump.allocations.color, dump.allocations.size_bytes
     for color in np.unique(colors[colors != NONE]).tolist():
-        here = colors[allocations] == color
-        live = accumulated(steps[here], deltas[here])
+        here = colors[changes.allocation] == color
+        live = accumulated(changes.steps[here], changes.deltas[here])
         yield MemorySpace(color, sum(sizes[colors == color].tolist()), live, live.peak_step, live.peak_bytes)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:
-    """The live bytes that change by each of some deltas at a step; a step may be there several times."""
+    """Return the live bytes that change by `deltas` at `steps`. Steps may be unsorted and repeat."""
     order = np.argsort(steps, kind="stable")
     steps, live_bytes = steps[order], deltas[order].cumsum()
     is_last = np.append(steps[1:] != steps[:-1], True)[: len(steps)]

@@ -1,179 +1,204 @@
-"""One pass over an allocation in time: how many of its bytes are covered at each step, and which values collide.
+"""Covered bytes over time, and values that collide, for all allocations at once.
 
-The slices of an allocation are rectangles, bytes by steps. A live range holds both of its ends, so that a value and its
-successor on the same bytes are both live at the step where they meet; each byte counts once all the same. Two values
-collide if they share bytes and more than that one step, which is how XLA's heap simulator reads live ranges.
+A slot is a rectangle of bytes by steps. A live range includes both of its ends, so a value and its successor on the
+same bytes are both live at the step where they meet; each byte counts once all the same. Two values collide if they
+share bytes and more than that one step, which is how XLA's heap simulator reads live ranges.
+
+The byte ranges between neighboring bounds of slots are the leaves of a binary tree. A slot fills at most two nodes on
+each level of the tree and crosses at most two: the ancestors of those that it fills. All slots of all allocations are
+processed together, level by level from the leaves to the root. That takes O(n log n) for each level, whatever the
+slots look like, with all loops in numpy.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from xla_lens.model.memory.crowds import covered, meetings
 from xla_lens.syntax.columns import NONE, Column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """Some values of one allocation: bytes `offset` to `end_offset`, from `start_step` to `end_step`, both included.
-    No slot is empty in either direction.
+    """Values in allocations: bytes `offset` up to, not including, `end_offset`, and steps `start_step` to `end_step`,
+    both included. No slot is empty in either direction. `allocation` is any number; slots share bytes only if theirs
+    are equal.
     """
 
     value: Column
+    allocation: Column
     offset: Column
     end_offset: Column
     start_step: Column
     end_step: Column
 
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def take(self, rows: Column) -> "Slots":
+        """The slots of some rows."""
+        return Slots(
+            self.value[rows],
+            self.allocation[rows],
+            self.offset[rows],
+            self.end_offset[rows],
+            self.start_step[rows],
+            self.end_step[rows],
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """From each of `steps` on, which may repeat, `deltas` more bytes are covered. Each collision is a value and one
-    that was there before.
+    """Changes of covered bytes: from each of `steps` on, `deltas` more bytes of `allocation` are covered. Sorted by
+    allocation, then by step; a step may repeat.
     """
 
-    steps: list[int]
-    deltas: list[int]
-    collisions: list[tuple[int, int]]
+    allocation: Column
+    steps: Column
+    deltas: Column
 
 
-_FREE: Final = (0, NONE)
-
-_VISITS: Final = 3
-"""So many segments for each slot and doubling of their number are looked at, at most. In whole dumps it is one."""
-
-_ALWAYS_VISITED: Final = 10_000
-"""Of a few slots so many segments may be looked at."""
-
-_FEW: Final = 8
-"""So many segments are not counted."""
-
-_MOVED: Final = 512
-"""About as many entries of a list are moved as fast as one segment is looked at."""
-
-_TOLD: Final = 16
-"""Of so many others each slot is told with at most, but for those that are not told with another."""
+def coverage(slots: Slots) -> Coverage:
+    """The covered bytes of each allocation over time."""
+    event = _events(slots, slots.end_step + 1)
+    deltas = _covered(slots, event)
+    changing = np.flatnonzero(deltas)
+    allocation = slots.allocation[event.slot[changing]]
+    order = np.argsort(allocation, kind="stable")
+    return Coverage(allocation[order], event.step[changing[order]], deltas[changing[order]])
 
 
-def sweep(slots: Slots, may_overlap: Callable[[int], bool]) -> Coverage:
-    """Sweeps over the slots of one allocation. `may_overlap` is asked about the two values of a collision; where it
-    is true of one, the collision does not count. Each value that collides is in at least one of the collisions that
-    are told.
-
-    Takes O(n log n) and tells O(n) collisions. Where few slots share bytes it is fastest to look at each segment of
-    bytes that a slot is on; where there are too many, all slots are looked at together.
+def collisions(slots: Slots, may_overlap: Callable[[int], bool]) -> list[tuple[int, int]]:
+    """Pairs of values that collide, the one that starts later first. Every value that collides is in at least one
+    pair; there are at most twice as many pairs as slots. `may_overlap` is called with values that share bytes with
+    another; those for which it is true collide with none.
     """
-    # A slot is there from its start up to, not including, the step after its end.
-    steps = np.concatenate((slots.end_step + 1, slots.start_step))
+    # A slot without its last step shares no step with its successor.
+    slots = slots.take(np.flatnonzero(slots.start_step < slots.end_step))
+    event = _events(slots, slots.end_step)
+    sizes = slots.end_offset - slots.offset
+    is_shared = _covered(slots, event) != np.where(event.is_start, sizes[event.slot], -sizes[event.slot])
+    # Dumps that are in order have no collisions, so the search for pairs is limited to allocations that have some.
+    rows = np.flatnonzero(np.isin(slots.allocation, slots.allocation[event.slot[is_shared]]))
+    slots = slots.take(rows[np.lexsort((slots.start_step[rows], slots.allocation[rows]))])
+    before, after = _partners(slots)
+    suspects = np.flatnonzero((before != NONE) | (after != NONE))
+    exempt = [row for row in suspects.tolist() if may_overlap(int(slots.value[row]))]
+    if exempt:
+        slots = slots.take(np.delete(np.arange(len(slots)), exempt))
+        before, after = _partners(slots)
+    row = np.arange(len(slots))
+    pairs = np.concatenate((np.stack((row, before)), np.stack((after, row))), axis=1)
+    later, earlier = slots.value[np.unique(pairs[:, pairs.min(axis=0) != NONE], axis=1)]
+    return list(zip(later.tolist(), earlier.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Events:
+    """The starts and ends of slots in the order of time; at the same step, ends come first."""
+
+    step: Column
+    slot: Column
+    is_start: NDArray[np.bool_]
+
+
+def _events(slots: Slots, end: Column) -> _Events:
+    steps = np.concatenate((end, slots.start_step))
     order = steps.argsort(kind="stable")
-    steps = steps[order]
-    found = _walk(slots, order.tolist(), steps.tolist(), may_overlap)
-    return found if found is not None else _together(slots, order, steps, may_overlap)
+    return _Events(steps[order], order % max(len(slots), 1), order >= len(slots))
 
 
-def _together(slots: Slots, order: Column, steps: Column, may_overlap: Callable[[int], bool]) -> Coverage:
-    """What is found by looking at all slots together. `order` are events as `_walk` has them."""
-    values, count = slots.value.tolist(), len(slots.value)
-    deltas = covered(slots.offset, slots.end_offset, order % max(count, 1), order >= count)
-    met = meetings(
-        (slots.offset, slots.end_offset, slots.start_step, slots.end_step), lambda slot: may_overlap(values[slot])
-    )
-    collisions = [(values[slot], values[other]) for slot, other in met]
-    return Coverage(steps[deltas != 0].tolist(), deltas[deltas != 0].tolist(), collisions)
+def _covered(slots: Slots, event: _Events) -> Column:
+    """How many more bytes are covered after each event."""
+    count = len(event.slot)
+    end_event, start_event = np.zeros((2, len(slots)), np.int64)
+    numbers = np.arange(count)
+    start_event[event.slot[event.is_start]] = numbers[event.is_start]
+    end_event[event.slot[~event.is_start]] = numbers[~event.is_start]
+    # The changes below a node have ascending keys, first by node, then by event.
+    keys, changes = _NO_ROWS, _NO_ROWS
+    for lengths, node, filling in _levels(slots):
+        own = node * count
+        keys = keys // (2 * count) * count + keys % count
+        all_keys = np.concatenate((keys, own + start_event[filling], own + end_event[filling]))
+        order = np.argsort(all_keys, kind="stable")
+        below = np.concatenate((changes, np.zeros(2 * len(node), np.int64)))[order]
+        fills = np.repeat((0, 1, -1), (len(keys), len(node), len(node)))[order]
+        # An event that changes both halves becomes one change. No slot is left at the end of a node.
+        is_last = np.append(np.diff(all_keys[order]) != 0, True)[: len(order)]
+        keys = all_keys[order][is_last]
+        is_full, below = fills.cumsum()[is_last] > 0, below.cumsum()[is_last]
+        changes = np.diff(np.where(is_full, lengths[keys // count], below), prepend=0)
+        keys, changes = keys[changes != 0], changes[changes != 0]
+    deltas = np.zeros(count, np.int64)
+    deltas[keys] = changes
+    return deltas
 
 
-_Line: TypeAlias = tuple[list[int], list[tuple[int, int]], Callable[[int], int], Callable[[int], None]]
+def _partners(slots: Slots) -> tuple[Column, Column]:
+    """For each slot one that collides with it and starts before it, and one that starts after it; NONE if there is
+    none. The slots are in the order of their starts within each allocation.
 
-
-def _line(start: int) -> _Line:
-    """Bytes that are cut into segments, each from one of the bounds up to the next: the bounds, the segments, and what
-    cuts and joins them.
+    Two slots that share bytes meet at a node that one of them fills and the other fills or crosses. There it is enough
+    to compare a slot with the one before it that ends last, and with the next one.
     """
-    bounds, segments = [start], [_FREE]
+    count, start, end = len(slots), slots.start_step, slots.end_step
+    by_end = np.argsort(end, kind="stable")
+    rank = np.empty_like(by_end)
+    rank[by_end] = np.arange(1, count + 1)
+    before, after = np.full(count, NONE), np.full(count, NONE)
+    crossing = _NO_ROWS
+    for _, filled, filling in _levels(slots):
+        # By node, then by start.
+        keys = np.concatenate((crossing, filled * count + filling))
+        order = np.argsort(keys, kind="stable")
+        is_filling, keys = order >= len(crossing), keys[order]
+        node, slot = keys // count, keys % count
+        # A slot that fills the node meets all others there; a slot that crosses it meets those that fill it.
+        base = node * (count + 1)
+        longest, longest_filling = (
+            np.maximum.accumulate(np.append(NONE, base + np.where(is_there, rank[slot], 0))[:-1]) - base
+            for is_there in (np.True_, is_filling)
+        )
+        longest = np.where(is_filling, longest, longest_filling)
+        other = by_end[np.maximum(longest, 1) - 1]
+        meets = (longest > 0) & (end[other] > start[slot])
+        before[slot[meets]] = other[meets]
+        place = np.arange(len(keys))
+        next_filling = np.minimum.accumulate(np.where(is_filling, place, len(keys))[::-1])[::-1]
+        following = np.where(is_filling, place + 1, np.append(next_filling, len(keys))[1:])
+        is_there = np.append(node, NONE)[following] == node
+        other = np.append(slot, 0)[following]
+        meets = is_there & (start[other] < end[slot])
+        after[slot[meets]] = other[meets]
+        crossing = np.unique(node // 2 * count + slot)
+    return before, after
 
-    def cut(at: int) -> int:
-        """Makes a segment start at a byte; gives its number."""
-        place = bisect_left(bounds, at)
-        if place == len(bounds) or bounds[place] != at:
-            bounds.insert(place, at)
-            segments.insert(place, segments[place - 1])
-        return place
 
-    def join(place: int) -> None:
-        """Joins a segment with the one before if they are alike."""
-        if place and segments[place] == segments[place - 1]:
-            del bounds[place], segments[place]
-
-    return bounds, segments, cut, join
+_NO_ROWS = np.zeros(0, np.int64)
 
 
-def _walk(slots: Slots, events: list[int], steps: list[int], may_overlap: Callable[[int], bool]) -> Coverage | None:
-    """What is found by looking at each segment that a slot is on, None if that takes too long. An event is the number
-    of a slot that goes, or, counted on from there, of one that comes; each has its step.
-
-    The bytes are kept cut into segments, each with the number of slots that are on it and one of these: the one that
-    stays longest, which is enough to tell a collision.
+def _levels(slots: Slots) -> Iterator[tuple[Column, Column, Column]]:
+    """The levels of the tree from the leaves to the root: the bytes of each node, and pairs of a node and a slot that
+    fills it but not its parent. The leaf between two allocations has no bytes.
     """
-    values, starts, ends = slots.value.tolist(), slots.start_step.tolist(), slots.end_step.tolist()
-    lows, highs = slots.offset.tolist(), slots.end_offset.tolist()
-    bounds, segments, cut, join = _line(min(lows, default=0))
-    coverage = Coverage([], [], [])
-    told: dict[int, set[int]] = {}
-
-    def tell(slot: int, other: int) -> None:
-        """Tells a collision if it is worth it."""
-        others = told.setdefault(slot, set())
-        if other not in others and (len(others) < _TOLD or other not in told):
-            others.add(other)
-            told.setdefault(other, set())
-            coverage.collisions.append((values[slot], values[other]))
-
-    def add(slot: int, first: int, last: int) -> int:
-        """Puts a slot down on segments; gives the bytes that were free until now."""
-        new = 0
-        for place in range(first, last):
-            count, longest = segments[place]
-            if not count:
-                new += bounds[place + 1] - bounds[place]
-                longest = slot
-            elif ends[longest] <= starts[slot]:
-                longest = slot if ends[slot] > ends[longest] else longest
-            elif may_overlap(values[longest]):
-                longest = slot
-            elif ends[slot] > starts[slot] and not may_overlap(values[slot]):
-                tell(slot, longest)
-                longest = slot if ends[slot] > ends[longest] else longest
-            segments[place] = (count + 1, longest)
-        return new
-
-    def remove(first: int, last: int) -> int:
-        """Takes a slot away from segments; gives the bytes that are free from now on."""
-        freed = 0
-        for place in range(first, last):
-            count, longest = segments[place]
-            if count == 1:
-                freed += bounds[place + 1] - bounds[place]
-            segments[place] = (count - 1, longest) if count > 1 else _FREE
-        join(last)
-        join(first)
-        return freed
-
-    count = len(values)
-    left = max(_VISITS * count * count.bit_length(), _ALWAYS_VISITED)
-    for event, step in zip(events, steps, strict=True):
-        slot = event % count
-        first = cut(lows[slot])
-        last = cut(highs[slot])
-        delta = -remove(first, last) if event < count else add(slot, first, last)
-        if delta:
-            coverage.steps.append(step)
-            coverage.deltas.append(delta)
-        # To insert into a list moves what is behind, though fast.
-        if last - first > _FEW or len(bounds) > _MOVED:
-            left -= last - first + len(bounds) // _MOVED
-            if left < 0:
-                return None
-    return coverage
+    if not len(slots):
+        return
+    allocation, bounds = np.tile(slots.allocation, 2), np.concatenate((slots.offset, slots.end_offset))
+    order = np.lexsort((bounds, allocation))
+    steps = np.diff(bounds[order])
+    is_same = np.diff(allocation[order]) == 0
+    is_new = ~is_same | (steps != 0)
+    leaf = np.zeros(len(order), np.int64)
+    leaf[order[1:]] = is_new.cumsum()
+    low, high = np.split(leaf, 2)
+    lengths = np.where(is_same, steps, 0)[is_new]
+    lengths = np.append(lengths, np.zeros((1 << (len(lengths) - 1).bit_length()) - len(lengths), np.int64))
+    while True:
+        left, right = (np.flatnonzero((low < high) & (odd % 2 == 1)) for odd in (low, high))
+        yield lengths, np.concatenate((low[left], high[right] - 1)), np.concatenate((left, right))
+        if len(lengths) == 1:
+            return
+        lengths = lengths[::2] + lengths[1::2]
+        low, high = (low + 1) // 2, high // 2
