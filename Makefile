@@ -50,7 +50,7 @@ test-editors: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
 
 # Takes the screenshots of README.md and the walkthrough again. Look at them before you commit them.
 screenshots: $(VENV)/installed $(EDITORS)/installed $(VSCODE)/installed $(VSIX)
-	XLA_LENS_SCREENSHOTS=$(EXTENSION)/media/screenshots $(RUN) pytest tests/editors/vscode/test_screenshots.py
+	XLA_LENS_SCREENSHOTS=keep $(RUN) pytest tests/editors/vscode/test_screenshots.py
 
 # Opens VS Code with the extension on the sample dumps, or on those of SAMPLE=FOLDER.
 vscode: $(VENV)/installed $(EDITORS)/installed $(VSIX)

@@ -57,7 +57,7 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
   zoom.append(
     button("−", "Zoom out (-)", "zoom-out", () => actions.zoomSteps(1 / ZOOM)),
     button("+", "Zoom in (+)", "zoom-in", () => actions.zoomSteps(ZOOM)),
-    button("Reset", "Show everything (0)", "reset", () => actions.reset()),
+    button("Reset", "Reset: show everything (0)", "reset", () => actions.reset()),
   );
   const peak = button("Peak", "Go to the true peak (P)", "peak", () => actions.moveToPeak());
   const element = make(

@@ -34,8 +34,11 @@ class Map:
 
     @classmethod
     @contextlib.contextmanager
-    def of_file(cls, browser: Browser, file: Path, **looks: Any) -> "Iterator[Map]":
-        """Open an HTML file in a browser context of its own. Any error on its console is a failure."""
+    def of_file(cls, browser: Browser, file: Path, fragment: str = "", **looks: Any) -> "Iterator[Map]":
+        """Open an HTML file in a browser context of its own, with a saved state as fragment of its URL.
+
+        Any message on the console is a failure.
+        """
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 800}} | looks))
         problems: list[str] = []
         context.on("console", lambda message: problems.append(message.text))
@@ -43,7 +46,7 @@ class Map:
         page = context.new_page()
         page.set_default_timeout(SECONDS * 1000)
         try:
-            page.goto(file.as_uri())
+            page.goto(f"{file.as_uri()}#{fragment}")
             yield cls(page)
         finally:
             context.close()

@@ -1,22 +1,29 @@
-"""Takes the screenshots of the extension's README and walkthrough. `make screenshots` keeps them."""
+"""Takes the screenshots of both READMEs and of the walkthrough of the extension. `make screenshots` keeps them."""
 
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from editors.driving import wait_for
-from editors.vscode.memory_map import Map
+from editors.vscode.memory_map import Map, written_page
 from editors.vscode.server import SECONDS, file_of
-from editors.vscode.window import OpenWindow, Window
+from editors.vscode.window import Browser, OpenWindow, Window
+from samples import ROOT, SHARED_DUMPS
 
-_KEPT = os.environ.get("XLA_LENS_SCREENSHOTS")
+_IS_KEPT = bool(os.environ.get("XLA_LENS_SCREENSHOTS"))
+
+_LLAMA = SHARED_DUMPS / "big" / "tpu-v5p-big-libtpu0.0.51--llama3_8b_unroll_L32.tar.xz"
+_LLAMA_STATE = "colorBy=%22source%22&steps=%5B600%2C9600%5D&curveTop=%22live%22"
+"""Colored by source; the forward and the backward pass fill the plots."""
+
+_MAX_README_BYTES = 300_000
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_path: Path, scheme: str) -> None:
-    folder = Path(_KEPT) if _KEPT else tmp_path / "screenshots"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder("vscode-extension/media/screenshots", tmp_path)
     file = file_of(workspace, "split", "-live-range")
 
     def keep(window: Window, name: str) -> None:
@@ -42,3 +49,24 @@ def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_
         window.command("XLA Lens: Show Memory Map")
         Map(window.page)
         keep(window, "map")
+
+
+@pytest.mark.skipif(not _LLAMA.exists(), reason=f"needs {_LLAMA}: set XLA_LENS_DUMPS to the collection of dumps")
+def test_screenshot_of_the_memory_map_of_llama(browser: Browser, tmp_path: Path) -> None:
+    with tarfile.open(_LLAMA) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (dump,) = tmp_path.glob("*/*/module_0000*-live-range.txt")
+    page = written_page(dump, tmp_path)
+    picture = _folder("docs/images", tmp_path) / "memory-map.png"
+    looks = {"viewport": {"width": 1120, "height": 780}, "device_scale_factor": 1.3, "color_scheme": "light"}
+    with Map.of_file(browser, page, fragment=_LLAMA_STATE, **looks) as map:
+        assert map.eval("map.state.colorBy") == "source"
+        map.page.screenshot(path=picture, animations="disabled")
+    assert 10_000 < picture.stat().st_size < _MAX_README_BYTES
+
+
+def _folder(name: str, tmp_path: Path) -> Path:
+    """Return a folder of the project if the screenshots are kept, else one that is thrown away."""
+    folder = (ROOT if _IS_KEPT else tmp_path) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
