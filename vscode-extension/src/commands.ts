@@ -52,7 +52,7 @@ const SET_COMMANDS: Readonly<Record<string, SetCommand>> = {
         );
       if (isShown) return;
     }
-    // The cursor refers to no step, or the file is too large for an editor to tell its position.
+    // The cursor refers to no step, or the file is too large to have a document.
     const step = await vscode.window.showInputBox({
       prompt: "Step of the schedule whose live values to show",
       value: `${Math.max(0, worstSpace((await overviewOf(sets, uri)).spaces)?.peakStep ?? 0)}`,

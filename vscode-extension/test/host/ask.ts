@@ -1,4 +1,4 @@
-/** What VS Code gets from its providers, as text; each through the command that VS Code has for it. */
+/** Results of the language features as text, through VS Code's own commands for its providers. */
 
 import * as vscode from "vscode";
 
@@ -8,14 +8,14 @@ async function execute<T>(command: string, ...parameters: unknown[]): Promise<T>
   return await vscode.commands.executeCommand<T>(command, ...parameters);
 }
 
-/** The Markdown of a hover, by lines. */
+/** The lines of the Markdown of a hover. */
 export async function hover({ document, position }: Place): Promise<string[]> {
   const hovers = await execute<vscode.Hover[]>("vscode.executeHoverProvider", document.uri, position);
   const texts = hovers.flatMap((each) => each.contents).map((each) => (typeof each === "string" ? each : each.value));
   return texts.join("\n").split("\n");
 }
 
-/** Where a jump leads to, as `name:line: text`. */
+/** The targets of a jump, as `name:line: text`. */
 export async function jump(
   kind: "Definition" | "Declaration" | "TypeDefinition" | "Implementation" | "Reference",
   { document, position }: Place,
@@ -34,13 +34,13 @@ export async function jump(
   );
 }
 
-/** The highlights of a place, as `line: text`. */
+/** The highlights at a place, as `line: text`. */
 export async function highlights({ document, position }: Place): Promise<string[]> {
   const found = await execute<vscode.DocumentHighlight[]>("vscode.executeDocumentHighlights", document.uri, position);
   return found.map((each) => `${each.range.start.line + 1}: ${document.getText(each.range)}`);
 }
 
-/** The outline, each symbol indented below the one that holds it. */
+/** The document symbols, indented below their parents. */
 export async function outline(document: vscode.TextDocument): Promise<string[]> {
   const lines = (symbols: vscode.DocumentSymbol[], before: string): string[] =>
     symbols.flatMap((each) => [
@@ -50,19 +50,19 @@ export async function outline(document: vscode.TextDocument): Promise<string[]> 
   return lines(await execute<vscode.DocumentSymbol[]>("vscode.executeDocumentSymbolProvider", document.uri), "");
 }
 
-/** The symbols of the workspace that match some letters. */
+/** The workspace symbols that match a query. */
 export async function workspaceSymbols(query: string): Promise<string[]> {
   const found = await execute<vscode.SymbolInformation[]>("vscode.executeWorkspaceSymbolProvider", query);
   return found.map((each) => `${shortName(each.location.uri)}:${each.location.range.start.line + 1}: ${each.name}`);
 }
 
-/** The ranges that can be folded, as `first-last`. */
+/** The folding ranges, as `first-last`. */
 export async function folds(document: vscode.TextDocument): Promise<string[]> {
   const found = await execute<vscode.FoldingRange[]>("vscode.executeFoldingRangeProvider", document.uri);
   return found.map((each) => `${each.start + 1}-${each.end + 1}`);
 }
 
-/** The texts that are selected one after the other, as far as they are in one line; else `first-last`. */
+/** The selection ranges from inner to outer: the text of a single line, else `first-last`. */
 export async function selections({ document, position }: Place): Promise<string[]> {
   const found = await execute<vscode.SelectionRange[]>("vscode.executeSelectionRangeProvider", document.uri, [
     position,
@@ -75,7 +75,7 @@ export async function selections({ document, position }: Place): Promise<string[
   return texts;
 }
 
-/** The words of the line of a place that have a color of their own, as `word type modifiers`. */
+/** The semantic tokens in the line of a place, as `word type modifiers`. */
 export async function tokens({ document, position }: Place): Promise<string[]> {
   const { range } = document.lineAt(position);
   const legend = await execute<vscode.SemanticTokensLegend>(
@@ -111,13 +111,13 @@ export async function hints(document: vscode.TextDocument): Promise<string[]> {
   return found.map((each) => `${each.position.line + 1}: ${label(each)}`);
 }
 
-/** The code lenses after they are resolved, as `line: title (command)`. */
+/** The resolved code lenses, as `line: title (command)`. */
 export async function lenses(document: vscode.TextDocument): Promise<string[]> {
   const found = await execute<vscode.CodeLens[]>("vscode.executeCodeLensProvider", document.uri, 1000);
   return found.map((each) => `${each.range.start.line + 1}: ${each.command?.title} (${each.command?.command})`);
 }
 
-/** The links after they are resolved, as `line: text -> target`. */
+/** The resolved document links, as `line: text -> target`. */
 export async function links(document: vscode.TextDocument): Promise<string[]> {
   const found = await execute<vscode.DocumentLink[]>("vscode.executeLinkProvider", document.uri, 1000);
   return found.map(
@@ -133,7 +133,7 @@ export async function actions({ document, position }: Place): Promise<string[]> 
   return found.map((each) => each.title);
 }
 
-/** What the call hierarchy has at a place: the item, who makes what it reads, and who reads it. */
+/** The call hierarchy at a place: the item, its producers and its consumers. */
 export async function calls({
   document,
   position,

@@ -1,4 +1,4 @@
-/** What the extension adds to the language features: commands, the status bar, the tree. */
+/** Commands, status bar, tree and memory map. */
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
@@ -9,17 +9,17 @@ import { eventually, test } from "./suite";
 
 async function api(): Promise<Api> {
   const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
-  assert.ok(extension, "the extension is not there");
+  assert.ok(extension, "the extension is not installed");
   return await extension.activate();
 }
 
-/** Where the cursor is, as `name:line`. */
+/** The position of the cursor, as `name:line`. */
 function here(): string {
   const editor = vscode.window.activeTextEditor;
   return editor ? `${shortName(editor.document.uri)}:${editor.selection.active.line + 1}` : "";
 }
 
-/** Opens the live ranges of the dump in three files, and waits until their set is in view. */
+/** Opens the live ranges of the split dump, and waits until its set is in view. */
 async function openSplit(): Promise<vscode.TextDocument> {
   const document = await open("split", "-live-range.txt");
   const { statusBar } = await api();
@@ -30,7 +30,7 @@ async function openSplit(): Promise<vscode.TextDocument> {
   return document;
 }
 
-test("extension: every command is there", async () => {
+test("extension: all declared commands are registered", async () => {
   const extension = vscode.extensions.getExtension<Api>("xla-lens.xla-lens");
   const declared = (extension!.packageJSON.contributes.commands as { command: string }[]).map(({ command }) => command);
   const registered = new Set(await vscode.commands.getCommands(true));
@@ -40,7 +40,7 @@ test("extension: every command is there", async () => {
   );
 });
 
-test("extension: the status bar tells of the set in view", async () => {
+test("extension: the status bar shows the peak of the set in view", async () => {
   const { statusBar } = await api();
   await openSplit();
   assert.equal(statusBar.item.command, "xla-lens.goToTruePeak");
@@ -51,7 +51,7 @@ test("extension: the status bar tells of the set in view", async () => {
   );
 });
 
-test("extension: to the true peak, and to the printed one", async () => {
+test("extension: commands go to the true and the printed peak", async () => {
   await openSplit();
   await vscode.commands.executeCommand("xla-lens.goToTruePeak");
   await eventually(here, (place) => place === "live-range.txt:39");
@@ -66,7 +66,7 @@ test("extension: the report is copied as Markdown", async () => {
   assert.match(await vscode.env.clipboard.readText(), /4\.21 MiB/);
 });
 
-test("extension: what is live at the step of the cursor is shown", async () => {
+test("extension: live values at the step of the cursor are shown", async () => {
   const { document, position } = at(await openSplit(), "    20:subtract_multiply_fusion", "20");
   const editor = await vscode.window.showTextDocument(document);
   editor.selection = new vscode.Selection(position, position);
@@ -76,14 +76,14 @@ test("extension: what is live at the step of the cursor is shown", async () => {
   assert.match((await eventually(page, (text) => Boolean(text))) ?? "", /step 20/);
 });
 
-test("extension: a page stands for its set", async () => {
+test("extension: a page brings its set into view", async () => {
   const { sets, statusBar } = await api();
   await vscode.commands.executeCommand("xla-lens.showLiveSet", { uri: (await openSplit()).uri.toString(), step: 36 });
   await eventually(
     () => vscode.window.activeTextEditor?.document.uri.path ?? "",
     (path) => path.endsWith("/live-set-at-36.txt"),
   );
-  // Another set is looked at meanwhile, and has to be left again.
+  // Brings another set into view in between.
   const page = vscode.window.activeTextEditor!.document;
   await open("single", "-buffer-assignment.txt");
   await eventually(
@@ -109,7 +109,7 @@ test("extension: the server can be restarted", async () => {
   await eventually(hover, (found) => found.length > 0);
 });
 
-test("extension: the tree has the modules, the worst first", async () => {
+test("extension: the tree lists modules, greatest peak first", async () => {
   const { tree } = await api();
   const roots = (): Thenable<string[]> =>
     tree.getChildren().then((nodes) => nodes.map(({ item }) => `${item.label} ${item.description}`));
@@ -131,8 +131,8 @@ test("extension: the tree has the modules, the worst first", async () => {
     live.slice(0, 2).map(({ item }) => item.label),
     ["params_0__0_.1", "dot"],
   );
-  const { command, arguments: told = [] } = live[1]?.item.command ?? { command: "" };
-  await vscode.commands.executeCommand(command, ...told);
+  const { command, arguments: args = [] } = live[1]?.item.command ?? { command: "" };
+  await vscode.commands.executeCommand(command, ...args);
   await eventually(
     () => vscode.window.activeTextEditor?.document.lineAt(vscode.window.activeTextEditor.selection.active).text ?? "",
     (line) => line.includes("<244 dot @0>"),

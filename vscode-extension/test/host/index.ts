@@ -1,4 +1,4 @@
-/** All tests that run inside the extension host: what VS Code loads and runs. */
+/** The entry point of the tests in the extension host. */
 
 import "./split.test";
 import "./module.test";

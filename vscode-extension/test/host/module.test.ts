@@ -1,4 +1,4 @@
-/** Every language feature on the HLO module of a dump in three files. */
+/** All language features on the HLO module of a split dump. */
 
 import assert from "node:assert/strict";
 import type * as vscode from "vscode";
@@ -17,10 +17,10 @@ async function place(): Promise<Place> {
 }
 
 test("HLO: hover", async () => {
-  const [head, ...told] = await ask.hover(await place());
+  const [head, ...lines] = await ask.hover(await place());
   assert.equal(head, "`dot` (value 244) · **1.53 MiB**");
   assert.ok(
-    told.includes(
+    lines.includes(
       "- live from step 35 (`dot`) to 37 (`multiply_subtract_fusion.5`): there it is read for the last time",
     ),
   );

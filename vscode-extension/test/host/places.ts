@@ -1,4 +1,4 @@
-/** The dumps that the tests open, and places in them as text. */
+/** Opens dumps of the workspace, and finds places in them by text. */
 
 import * as vscode from "vscode";
 
@@ -8,7 +8,7 @@ export interface Place {
   position: vscode.Position;
 }
 
-/** The one file in a folder of the workspace whose name ends so. */
+/** Find the only file in a folder of the workspace whose name has an ending. */
 export async function find(folder: string, end: string): Promise<vscode.Uri> {
   const found = (await vscode.workspace.findFiles(`${folder}/*.txt`)).filter((uri) => uri.path.endsWith(end));
   if (found.length !== 1 || !found[0]) {
@@ -17,14 +17,14 @@ export async function find(folder: string, end: string): Promise<vscode.Uri> {
   return found[0];
 }
 
-/** Opens the one file in a folder of the workspace whose name ends so, in an editor. */
+/** Open the only file in a folder of the workspace whose name has an ending. */
 export async function open(folder: string, end: string): Promise<vscode.TextDocument> {
   const document = await vscode.workspace.openTextDocument(await find(folder, end));
   await vscode.window.showTextDocument(document);
   return document;
 }
 
-/** The first of some words in a line that stands once in a document. */
+/** Find the first occurrence of a text in a line that a document has once. */
 export function at(document: vscode.TextDocument, line: string, words: string): Place {
   const rows = Array.from({ length: document.lineCount }, (_, row) => row).filter(
     (row) => document.lineAt(row).text === line,
@@ -35,12 +35,12 @@ export function at(document: vscode.TextDocument, line: string, words: string): 
   return { document, position: new vscode.Position(rows[0], line.indexOf(words)) };
 }
 
-/** The end of a file's name: what tells the files of a set apart. */
+/** The ending of a file name that distinguishes the files of a set. */
 export function shortName(uri: vscode.Uri): string {
   return uri.path.slice(uri.path.lastIndexOf("/") + 1).replace(/^.*optimizations-?/, "");
 }
 
-/** A place as `name:line: text` of what is there. */
+/** Format a range as `name:line: text`. */
 export async function textOf(uri: vscode.Uri, range: vscode.Range): Promise<string> {
   const document = await vscode.workspace.openTextDocument(uri);
   const text = document.getText(range).split("\n")[0] ?? "";

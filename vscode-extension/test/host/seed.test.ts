@@ -1,4 +1,4 @@
-/** Every language feature on a dump whose name says nothing: it is recognized by its content. */
+/** All language features on a dump with an unknown name, which is recognized by its content. */
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
@@ -19,19 +19,19 @@ async function document(): Promise<vscode.TextDocument> {
 
 const place = async (): Promise<Place> => at(await document(), "    cublas-gemm.1{}:4-5", "gemm");
 
-test("odd name: it is recognized by its content", async () => {
+test("odd name: the file is recognized by its content", async () => {
   assert.equal((await document()).languageId, "xla-dump");
   const other = await vscode.workspace.openTextDocument(await find("other", "notes.txt"));
   await vscode.window.showTextDocument(other);
-  // As much time as the dump would have had.
+  // Gives the recognition of the other file as much time as that of the dump.
   await document();
   assert.equal(other.languageId, "plaintext");
 });
 
 test("odd name: hover", async () => {
-  const told = await ask.hover(await place());
-  assert.equal(told[0], "`cublas-gemm.1` (value 4) · **4.0 KiB**");
-  assert.ok(told.includes("- made by `custom-call`"));
+  const lines = await ask.hover(await place());
+  assert.equal(lines[0], "`cublas-gemm.1` (value 4) · **4.0 KiB**");
+  assert.ok(lines.includes("- made by `custom-call`"));
 });
 
 test("odd name: definition, declaration, type definition, implementation", async () => {

@@ -1,4 +1,4 @@
-/** Every language feature on a dump in one file, of jaxlib 0.4.38, with its HLO module. */
+/** All language features on a dump in one file, made by jaxlib 0.4.38, with its HLO module. */
 
 import assert from "node:assert/strict";
 import type * as vscode from "vscode";

@@ -1,4 +1,4 @@
-/** Every language feature on a dump in three files, seen from its live ranges. */
+/** All language features on the live ranges of a split dump. */
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
@@ -10,7 +10,7 @@ import { eventually, test } from "./suite";
 const document = (): Promise<vscode.TextDocument> => open("split", "-live-range.txt");
 const place = async (): Promise<Place> => at(await document(), "    dot{}:35-37", "dot");
 
-test("three files: each is a dump, and the module is HLO", async () => {
+test("three files: all have the language of dumps, and the module has that of HLO", async () => {
   for (const end of [
     "-buffer-assignment.txt",
     "-buffer-assignment-values.txt",
@@ -23,9 +23,9 @@ test("three files: each is a dump, and the module is HLO", async () => {
 });
 
 test("three files: hover", async () => {
-  const told = await ask.hover(await place());
-  assert.deepEqual(told.slice(0, 3), ["`dot` (value 244) · **1.53 MiB**", "", "- shape `f32[784,512]{1,0}`"]);
-  assert.ok(told.includes("- op_name `jit(train_step)/transpose(jvp())/transpose`"));
+  const lines = await ask.hover(await place());
+  assert.deepEqual(lines.slice(0, 3), ["`dot` (value 244) · **1.53 MiB**", "", "- shape `f32[784,512]{1,0}`"]);
+  assert.ok(lines.includes("- op_name `jit(train_step)/transpose(jvp())/transpose`"));
   const peak = await ask.hover(at(await document(), "  Live ranges at 37 (peak):", "37"));
   assert.equal(peak[0], "**Printed peak**: 5.50 MiB at step 37");
 });
@@ -154,7 +154,7 @@ test("three files: problems", async () => {
   assert.deepEqual(others, []);
 });
 
-test("three files: an edit is checked", async () => {
+test("three files: edits are checked", async () => {
   const edited = await document();
   const before = await eventually(
     () => ask.problems(edited.uri),

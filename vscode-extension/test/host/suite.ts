@@ -1,15 +1,15 @@
-/** Tests that run inside the extension host of VS Code: what they are, and what comes of them. */
+/** A minimal test runner for the extension host of VS Code. */
 
 import { writeFile } from "node:fs/promises";
 
-/** How long anything may take at most. */
-const MILLISECONDS = 60_000;
+/** The timeout of a test. */
+const TIMEOUT_MS = 60_000;
 
 type Body = () => Promise<void>;
 
 const tests = new Map<string, Body>();
 
-/** Adds a test. Its name is a literal: tests/editors/test_vscode_host.py reads them from the files. */
+/** Add a test. Its name has to be a literal: tests/editors/vscode/test_host.py reads the names from the source. */
 export function test(name: string, body: Body): void {
   if (tests.has(name)) {
     throw new Error(`there are two tests named ${name}`);
@@ -17,7 +17,7 @@ export function test(name: string, body: Body): void {
   tests.set(name, body);
 }
 
-/** Runs all tests, one after the other, and writes of each how it failed, or null. */
+/** Run all tests in order, and write how each failed, null for success, to a file. */
 export async function runTests(): Promise<void> {
   const failures: Record<string, string | null> = {};
   for (const [name, body] of tests) {
@@ -25,7 +25,7 @@ export async function runTests(): Promise<void> {
   }
   const path = process.env.XLA_LENS_HOST_RESULTS;
   if (!path) {
-    throw new Error("XLA_LENS_HOST_RESULTS does not say where the results go");
+    throw new Error("XLA_LENS_HOST_RESULTS has to name the file for the results");
   }
   await writeFile(path, JSON.stringify(failures));
 }
@@ -33,7 +33,7 @@ export async function runTests(): Promise<void> {
 async function failureOf(body: Body): Promise<string | null> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${MILLISECONDS} ms`)), MILLISECONDS);
+    timer = setTimeout(() => reject(new Error(`timed out after ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
   });
   try {
     await Promise.race([body(), timeout]);
@@ -45,9 +45,9 @@ async function failureOf(body: Body): Promise<string | null> {
   }
 }
 
-/** Asks again and again until the answer is right; gives it. */
+/** Poll until the answer is right, and return it. */
 export async function eventually<T>(ask: () => T | Thenable<T>, isRight: (answer: T) => boolean): Promise<T> {
-  const end = Date.now() + MILLISECONDS - 5_000;
+  const end = Date.now() + TIMEOUT_MS - 5_000;
   for (;;) {
     const answer = await ask();
     if (isRight(answer)) {
