@@ -140,7 +140,8 @@ def donation_sections(report: Report) -> Sections:
     if donation is None:
         return ()
     donated = f"{counted(len(donation.donated), 'parameter')} ({human(donation.donated_bytes)})"
-    more = f"{len(donation.missed):,} more could be reused" if donation.missed else "no other candidates found"
+    missed = f"{len(donation.missed):,} {'more ' if donation.donated else ''}could be reused"
+    more = missed if donation.missed else "no other candidates found"
     title = f"Donation: outputs reuse the memory of {donated if donation.donated else 'no parameter'}; {more}"
     return (Section(title, (*_missed(report, donation), *_copies(report, donation))),)
 

@@ -56,7 +56,7 @@ def steps_text(first: int, last: int) -> str:
 def first_names(names: Sequence[Name]) -> tuple[Inline, ...]:
     """Two names, and how many more there are."""
     more = len(names) - 2
-    return (*joined(names[:2], ", "), f" and {more:,} more") if more > 0 else joined(names, ", ")
+    return (*joined(names[:2], ", "), f" and {more:,} more") if more > 0 else joined(names, " and ")
 
 
 def first_values(dump: DumpSet, values: Column) -> tuple[Inline, ...]:

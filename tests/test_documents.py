@@ -1,0 +1,49 @@
+"""The documents say what the commands, the library and the code really do."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import xla_lens
+import xla_lens.api
+from documents import DOCS, documents, updated
+from xla_lens.features.report import Part
+from xla_lens.syntax.file_names import SUFFIXES
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_examples_are_up_to_date(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert updated(text) == text, "run `make docs` and read what changes"
+
+
+def test_every_part_of_a_report_is_explained() -> None:
+    text = (DOCS / "reports.md").read_text(encoding="utf-8")
+    assert re.findall(r"^### `(\w+)`", text, re.MULTILINE) == list(Part)
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (DOCS / "library.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^### `(\w+)`", text, re.MULTILINE)) == set(xla_lens.api.__all__)
+    for name in xla_lens.api.__all__:
+        assert getattr(xla_lens, name) is getattr(xla_lens.api, name)
+        assert len(getattr(xla_lens, name).__doc__.split()) > 3, f"{name} has no docstring"
+
+
+def test_every_kind_of_file_is_explained() -> None:
+    text = (DOCS / "what-the-numbers-mean.md").read_text(encoding="utf-8")
+    for kind, suffix in SUFFIXES.items():
+        assert f"| `STEM{suffix}` | `{kind}` |" in text
+
+
+@pytest.mark.parametrize("name", ["reports.md", "library.md", "what-the-numbers-mean.md"])
+def test_links_within_the_documents_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", (DOCS / name).read_text(encoding="utf-8")):
+        path, _, heading = target.partition("#")
+        if not path.startswith("https://"):
+            found = (DOCS / path) if path else DOCS / name
+            assert found.exists(), target
+            headings = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE) if heading else ()
+            slugs = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
+            assert not heading or heading in slugs, target
