@@ -1,8 +1,8 @@
 """Keeps examples in `docs/` true: runs what they show, and compares or updates what they say it prints.
 
-In a `console` block, each line that starts with `$ ` runs `xla-lens` in the root of the repository, and the lines below it
-are its output; `| head -N` and `| tail -n +N` cut it as in a shell. The `python` blocks of a file run one after another,
-and a `text` block below one is what it prints. The reference in `docs/library.md` is generated from docstrings.
+In a `console` block, each line that starts with `$ ` runs `xla-lens` in the root of the repository, and the lines below
+it are its output; `| head -N` and `| tail -n +N` cut it as in a shell. The `python` blocks of a file run one after
+another, and a `text` block below one is what it prints. The reference in `docs/library.md` comes from docstrings.
 
 `make docs` updates all of them.
 """
