@@ -1,4 +1,4 @@
-"""Hovers in an HLO module as Markdown."""
+"""Hovers and call hierarchy items of HLO modules as text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -14,8 +14,8 @@ _LONGEST_SHAPE: Final = 160
 
 
 def hlo_hover_markdown(facts: HloInstructionFacts | HloComputationFacts, value: str | None) -> str:
-    """A hover; `value` is what there is to say of the value in the dump, None if there is nothing. Everything that
-    comes from the dump is quoted.
+    """Return a hover as Markdown. `value` is the hover of the value in the dump, None if there is none. Text from the
+    dump is escaped as code.
     """
     match facts:
         case HloInstructionFacts():
@@ -25,7 +25,7 @@ def hlo_hover_markdown(facts: HloInstructionFacts | HloComputationFacts, value: 
 
 
 def hlo_item_detail(item: HloItem) -> str:
-    """What is told of an item besides its name: ``entry · 12 instructions``, ``fusion · 4.0 KiB · in main``."""
+    """Return the detail beside the name of an item: ``entry · 12 instructions``, ``fusion · 4.0 KiB · in main``."""
     if item.instruction_count is not None:
         return ("entry · " if item.is_entry else "") + counted(item.instruction_count, "instruction")
     parts = [item.opcode or "?"]
@@ -65,7 +65,7 @@ def _computation(facts: HloComputationFacts) -> Iterator[str]:
     yield f"{code(facts.name)}, {kind} of {counted(facts.instructions, 'instruction')}"
     yield ""
     if facts.root:
-        yield f"- gives {code(facts.root)}"
+        yield f"- root {code(facts.root)}"
     if facts.callers:
         more = facts.caller_count - len(facts.callers)
         others = f" and {more:,} more" if more else ""

@@ -1,4 +1,4 @@
-"""Places in the source of a program, in words."""
+"""Stack frames as text and Markdown."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,23 +10,23 @@ _MOST_FRAMES: Final = 8
 
 
 def frame_text(frame: StackFrame) -> str:
-    """The file and the line of a call, as editors and terminals read it."""
+    """Return the file and line of a frame in the form that editors and terminals link: ``train.py:31``."""
     return frame.file + (f":{frame.line}" if frame.line is not None else "")
 
 
 def frame_place(frame: StackFrame) -> str:
-    """The same with the column, which tells calls in one line apart. There it is counted from 1."""
-    is_told = frame.line is not None and frame.column is not None
-    return frame_text(frame) + (f":{(frame.column or 0) + 1}" if is_told else "")
+    """Return `frame_text` with the column, counted from 1, which tells calls in one line apart."""
+    has_column = frame.line is not None and frame.column is not None
+    return frame_text(frame) + (f":{(frame.column or 0) + 1}" if has_column else "")
 
 
 def call_text(frame: StackFrame) -> str:
-    """A call with its function: ``train.py:31 in step``."""
+    """Return a frame with its function: ``train.py:31 in step``."""
     return frame_text(frame) + (f" in {frame.function}" if frame.function else "")
 
 
 def stack_lines(frames: Sequence[StackFrame]) -> Iterator[str]:
-    """The calls that made something, as lines of Markdown: the innermost first, that of the user in bold."""
+    """Yield a call stack as lines of Markdown, innermost frame first, with the user frame in bold."""
     if len(frames) == 1:
         yield f"- source {_call(frames[0])}"
         return

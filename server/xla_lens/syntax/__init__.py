@@ -1,1 +1,1 @@
-"""Bytes to columns. The only package that knows of tree-sitter."""
+"""Bytes to columns. The only package that imports tree-sitter."""

@@ -1,6 +1,6 @@
-"""The names of the files of a dump set: what each holds, and which belong together.
+"""The names of the files of a dump set.
 
-XLA names them by one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in xla/service/dump.cc)::
+All files of a set share one stem (`FilenameFor` and `DumpHloModuleIfEnabled` in xla/service/dump.cc)::
 
     module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt
     module_0001.jit_f.cpu_after_optimizations-live-range.txt
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class FileKind(StrEnum):
-    """What a file of a dump set holds. Before 2026 the buffer assignment held values and live ranges, too."""
+    """What a file of a dump set contains. Before 2026 the buffer assignment contained values and live ranges, too."""
 
     BUFFER_ASSIGNMENT = "buffer-assignment"
     VALUES = "values"
@@ -29,11 +29,11 @@ SUFFIXES: Final = {
     FileKind.MEMORY_USAGE_REPORT: "-memory-usage-report.txt",
     FileKind.HLO: ".txt",
 }
-"""How the names end. The last fits any text file and so says nothing by itself."""
+"""The suffixes of the names. The last one fits any text file and identifies nothing by itself."""
 
 
 def split_name(name: str) -> tuple[str, FileKind | None]:
-    """The stem of a file's name and what the name says that it holds, None if it says nothing."""
+    """Return the stem of a file's name and the kind that its suffix implies, None if it implies none."""
     for kind, suffix in SUFFIXES.items():
         if kind is not FileKind.HLO and name.endswith(suffix) and name != suffix:
             return name.removesuffix(suffix), kind
@@ -41,7 +41,7 @@ def split_name(name: str) -> tuple[str, FileKind | None]:
 
 
 def module_name(name: str) -> str | None:
-    """The name of the HLO module that a file's name, or a path, tells of; None if it tells of none."""
+    """Return the name of the HLO module from the name or path of a file, None if it contains none."""
     match = _MODULE.search(name)
     return match[1] if match else None
 

@@ -1,4 +1,4 @@
-"""Sizes in a unit that fits, as XLA prints them."""
+"""Human-readable sizes as XLA prints them."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def human_size(size_bytes: int) -> bytes:
-    """A size as tsl::strings::HumanReadableNumBytes prints it: ``1023B``, ``1.5KiB``, ``4.00MiB``. It divides integers,
-    so that what is below the last unit but one is cut, not rounded.
+    """Format a size as tsl::strings::HumanReadableNumBytes does: ``1023B``, ``1.5KiB``, ``4.00MiB``. It divides
+    integers, so digits below the last unit but one are truncated, not rounded.
     """
     sign, size = "-" * (size_bytes < 0), abs(size_bytes)
     if size < 1024:

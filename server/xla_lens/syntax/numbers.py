@@ -1,15 +1,15 @@
-"""Numbers as dumps write them."""
+"""Numbers in the text of dumps."""
 
 from typing import Final
 
 GREATEST: Final = (1 << 63) - 1
-"""The greatest number that fits into 64 bits, as all of XLA's do."""
+"""The greatest signed 64-bit integer, the type of all numbers of XLA."""
 
-_ENOUGH: Final = len(str(-GREATEST)) + 1
+_MAX_DIGITS: Final = len(str(-GREATEST)) + 1
 
 
 def integer(digits: bytes | str) -> int:
-    """A number by its decimal digits, with a minus before them or not; one that does not fit into 64 bits is the
-    greatest that does, or the least: numpy cannot keep it, and Python reads no more than some thousand digits.
+    """Convert decimal digits with an optional minus sign. Clamps to 64 bits: numpy cannot store more, and Python
+    refuses to convert more than some thousand digits.
     """
-    return max(-GREATEST - 1, min(GREATEST, int(digits[:_ENOUGH])))
+    return max(-GREATEST - 1, min(GREATEST, int(digits[:_MAX_DIGITS])))

@@ -1,4 +1,4 @@
-"""Bytes to trees. This package is the only one that knows of tree-sitter."""
+"""Parse bytes into syntax trees. Only the package `syntax` imports tree-sitter."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,7 +16,7 @@ class Cancelled(Exception):
 
 
 def parse_lines(data: bytes) -> Node:
-    """The tree of a few lines of a dump. Every line is parsed as it would be within its file."""
+    """Return the tree of a few lines of a dump. Each line parses as it does within its file."""
     return Parser(XLA_DUMP).parse(data).root_node
 
 
@@ -24,8 +24,8 @@ _ANYWHERE: Final = Point(0, 0)
 
 
 def parse_parts(data: bytes, parts: Iterable[tuple[int, int]]) -> Node:
-    """The tree of some parts of a dump, as if what lies between them were not there. Nodes have the bytes that they
-    have in the dump, but no lines. Takes as long as the parts are, however long the dump is.
+    """Return the tree of some parts of a dump, as if the text between them did not exist. Nodes have the offsets of the
+    dump, but no rows and columns. Takes time proportional to the parts, not to the dump.
     """
     parser = Parser(XLA_DUMP)
     ranges = [Range(_ANYWHERE, _ANYWHERE, start, end) for start, end in parts if start < end]
@@ -36,5 +36,5 @@ def parse_parts(data: bytes, parts: Iterable[tuple[int, int]]) -> Node:
 
 
 def parse_hlo(data: bytes) -> Node:
-    """The tree of one instruction or one shape."""
+    """Return the tree of one instruction or one shape."""
     return Parser(HLO).parse(data).root_node

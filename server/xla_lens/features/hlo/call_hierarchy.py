@@ -1,8 +1,8 @@
-"""Call hierarchy in an HLO module: who calls a computation and whom it calls; and the flow of data between
-instructions, in which a producer calls its consumers, as it does in the dump.
+"""Call hierarchy in an HLO module: the callers and callees of a computation, and the data flow between instructions,
+in which a producer calls its consumers, as in the dump.
 
-An instruction that only gives a part or another view of what it reads, a `get-tuple-element` or a `bitcast`, is seen
-through, unless nobody reads it: then it is a consumer.
+Views such as `get-tuple-element` and `bitcast` are skipped in favor of the instructions behind them. A view that
+nothing reads is a consumer.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,16 +25,16 @@ from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
 
 VIEWS: Final = frozenset((b"get-tuple-element", b"bitcast"))
-"""What only shows what it reads."""
+"""The opcodes of instructions that give a part or another view of their operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class HloItem:
-    """Something that takes part. `name` tells it in any text of the same module, see `find_hlo_item`; `place` is all of
-    its text.
+    """A computation or an instruction in the hierarchy.
 
-    `opcode` and `size_bytes`, the bytes of the values that it makes, are those of an instruction, which stands in the
-    computation `computation`; None where there is no such thing. `instruction_count` is that of a computation.
+    `name` identifies it across reloads of the module, see `find_hlo_item`. `place` is its whole text and `selection`
+    its name. An instruction has an `opcode`, the bytes of the values that it defines as `size_bytes`, and the
+    `computation` around it; a computation has an `instruction_count`. Attributes that do not apply are None.
     """
 
     target: HloTarget
@@ -50,8 +50,8 @@ class HloItem:
 
 @dataclass(frozen=True, slots=True)
 class HloFlow:
-    """A call, or data that flows, to or from an item. `places` are the words that say so, in the text of the caller, or
-    of the instruction that reads.
+    """A call or a data flow to or from `item`. `places` are the references that say so: in the text of the caller, or
+    in that of the reading instruction.
     """
 
     item: HloItem
@@ -59,7 +59,7 @@ class HloFlow:
 
 
 def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
-    """A computation or an instruction as an item."""
+    """Return a computation or an instruction as an item."""
     match target:
         case HloComputation(row):
             table, name = module.columns.computations, module.computation_name(row)
@@ -88,7 +88,7 @@ def hlo_item(dump: DumpSet, module: HloModule, target: HloTarget) -> HloItem:
 
 
 def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> HloTarget | None:
-    """What had a name, perhaps before the module was loaded again; None if it has gone."""
+    """Find a computation or an instruction by name, for instance after a reload; None if it no longer exists."""
     if is_computation:
         row = module.computation_rows.get(name, NONE)
         return HloComputation(row) if row != NONE else None
@@ -97,8 +97,8 @@ def find_hlo_item(module: HloModule, name: bytes, *, is_computation: bool) -> Hl
 
 
 def hlo_incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
-    """The computations that call a computation, or the instructions whose data an instruction reads, in the order of
-    the text; at most `limit`.
+    """Return at most `limit` callers of a computation, or producers that an instruction reads, in the order of the
+    text.
     """
     match target:
         case HloComputation():
@@ -108,9 +108,7 @@ def hlo_incoming(dump: DumpSet, module: HloModule, target: HloTarget, limit: int
 
 
 def hlo_outgoing(dump: DumpSet, module: HloModule, target: HloTarget, limit: int) -> list[HloFlow]:
-    """The computations that a computation calls, or the instructions that read what an instruction makes, in the order
-    of the text; at most `limit`.
-    """
+    """Return at most `limit` callees of a computation, or consumers of an instruction, in the order of the text."""
     match target:
         case HloComputation(row):
             return _flows(dump, module, _callees(module, row, limit), limit)
@@ -123,7 +121,7 @@ def _flows(dump: DumpSet, module: HloModule, found: Iterable[tuple[HloTarget, in
     for target, start, end in found:
         if target in places or len(places) < limit:
             places.setdefault(target, []).append(Place(module.file, start, end))
-    return [HloFlow(hlo_item(dump, module, target), tuple(said)) for target, said in places.items()]
+    return [HloFlow(hlo_item(dump, module, target), tuple(found_places)) for target, found_places in places.items()]
 
 
 def _callers(module: HloModule, target: HloComputation) -> Iterator[tuple[HloTarget, int, int]]:
@@ -146,15 +144,15 @@ def _producers(module: HloModule, row: int) -> Iterator[tuple[HloTarget, int, in
     for operand in instruction.operands() if instruction else ():
         producer, _ = module.operand(operand.name)
         seen = {row}
-        while producer not in seen and (source := _seen_through(module, producer)) != NONE:
+        while producer not in seen and (source := _viewed(module, producer)) != NONE:
             seen.add(producer)
             producer = source
         if producer != NONE:
             yield HloInstruction(producer), operand.start, operand.end
 
 
-def _seen_through(module: HloModule, row: int) -> int:
-    """What an instruction gives a part or a view of, NONE if it makes something of its own."""
+def _viewed(module: HloModule, row: int) -> int:
+    """The operand that an instruction is a view of, NONE if it is no view."""
     instruction = module.instruction(row) if row != NONE else None
     if instruction is None or instruction.opcode not in VIEWS:
         return NONE
@@ -167,7 +165,7 @@ def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
     seen, waiting = {row}, [row]
     while waiting:
         for reader, use in _readers(module, waiting.pop()):
-            is_view = _seen_through(module, reader) != NONE and any(_readers(module, reader))
+            is_view = _viewed(module, reader) != NONE and any(_readers(module, reader))
             if not is_view:
                 found.append((HloInstruction(reader), use.start, use.end))
             elif reader not in seen:
@@ -177,7 +175,7 @@ def _consumers(module: HloModule, row: int) -> list[tuple[HloTarget, int, int]]:
 
 
 def _readers(module: HloModule, row: int) -> Iterator[tuple[int, HloMention]]:
-    """The instructions that have another among their operands, with the operands."""
+    """The instructions that have `row` among their operands, with the operands."""
     for use in hlo_uses(module, HloInstruction(row)):
         reader = module.instruction_at(use.start)
         instruction = module.instruction(reader) if reader != NONE else None

@@ -1,4 +1,4 @@
-"""What can be folded in an HLO module: its computations, instructions over several lines, and the tables."""
+"""Folding ranges of an HLO module: computations, instructions that span lines, and the tables of stack frames."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ from xla_lens.model.tables.lookup import biggest
 
 
 def hlo_folds(module: HloModule, limit: int) -> list[tuple[int, int]]:
-    """The lines from that of the first byte to that of the second can be folded; there are at least two. In the order
-    of the text; where there is more than `limit`, what has the most lines.
+    """Return the spans to fold, each of at least two lines, in the order of the text. Keeps the `limit` spans with the
+    most lines.
     """
     columns, line_starts = module.columns, module.file.document.line_starts
     tables = columns.computations, columns.instructions, columns.stack_tables

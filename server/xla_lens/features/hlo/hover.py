@@ -1,4 +1,4 @@
-"""What a hover in an HLO module tells: of an instruction what it is, what it keeps in memory, and who wrote it."""
+"""The facts in a hover over an HLO module: what an instruction is, what it keeps in memory, and its source line."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -10,16 +10,18 @@ from xla_lens.model.hlo.stack_frames import StackFrame
 from xla_lens.model.places.mentions import Instruction, Target
 from xla_lens.syntax.columns import NONE
 
-VALUES = 12
-"""How many elements of a tuple are told."""
+MAX_ELEMENTS = 12
+"""Elements of a tuple that a hover lists."""
 
-CALLERS = 8
-"""How many instructions that call a computation are told."""
+MAX_CALLERS = 8
+"""Instructions that call a computation that a hover lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElementFacts:
-    """A value of an instruction that has several: its index, bytes, and when and where it lives; None is not known."""
+    """One of several values of an instruction. `allocation`, `offset` and `size_bytes` are NONE and `live` is None
+    where the dump does not contain them.
+    """
 
     label: str
     size_bytes: int
@@ -30,8 +32,10 @@ class ElementFacts:
 
 @dataclass(frozen=True, slots=True)
 class HloInstructionFacts:
-    """An instruction. `target` is what it means in the dump, None if that has nothing of it, or if there is no dump,
-    which `has_dump` tells; `elements` are its values if there are several, `element_count` in all.
+    """An instruction.
+
+    `target` is what it is in the dump, None if the dump does not contain it; `has_dump` says whether there is a dump.
+    `elements` are the first of its values if it has several, `element_count` the number of all.
     """
 
     name: str
@@ -48,7 +52,7 @@ class HloInstructionFacts:
 
 @dataclass(frozen=True, slots=True)
 class HloComputationFacts:
-    """A computation, with how many instructions it has, how many call it, and the first of these."""
+    """A computation. `callers` are the first of the instructions that call it, `caller_count` the number of all."""
 
     name: str
     is_entry: bool
@@ -59,7 +63,7 @@ class HloComputationFacts:
 
 
 def hlo_hover(analysis: Analysis, module: HloModule, mention: HloMention) -> HloInstructionFacts | HloComputationFacts:
-    """The facts about what is mentioned."""
+    """Return the facts about what is mentioned."""
     match mention.target:
         case HloInstruction():
             return _instruction(analysis, module, mention.target)
@@ -81,7 +85,7 @@ def _instruction(analysis: Analysis, module: HloModule, target: HloInstruction) 
         computation=module.computation_name(int(table.computation[target.row])).decode("utf-8", "replace"),
         has_dump=bool(dump.files),
         target=None if isinstance(meaning, Instruction) and several else meaning,
-        elements=tuple(_element(analysis, value) for value in several[:VALUES]),
+        elements=tuple(_element(analysis, value) for value in several[:MAX_ELEMENTS]),
         element_count=len(several),
         op_name=metadata.get("op_name"),
         frames=module.frames(metadata),
@@ -109,7 +113,7 @@ def _computation(module: HloModule, row: int) -> HloComputationFacts:
         name=module.computation_name(row).decode("utf-8", "replace"),
         is_entry=bool(module.columns.computations.is_entry[row]),
         instructions=len(module.instructions_of(row)),
-        callers=tuple(module.name(caller).decode("utf-8", "replace") for caller in islice(callers, CALLERS)),
+        callers=tuple(module.name(caller).decode("utf-8", "replace") for caller in islice(callers, MAX_CALLERS)),
         caller_count=len(callers),
         root=module.name(root).decode("utf-8", "replace") if root != NONE else None,
     )

@@ -1,6 +1,4 @@
-"""Links in an HLO module to the lines of the program: from the tables of its stack frames, and from the metadata of its
-instructions.
-"""
+"""Links from an HLO module to source lines: from the tables of stack frames and the metadata of instructions."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,7 +10,7 @@ from xla_lens.syntax.hlo.lexical import unquoted
 
 
 def hlo_links(module: HloModule, limit: int) -> list[SourceMention]:
-    """The links in the order of the text, at most `limit` of each kind."""
+    """Return the links in the order of the text: at most `limit` of files, of locations and of instructions."""
     kinds = (_files(module), _locations(module), source_mentions(module.data, module))
     return sorted((link for links in kinds for link in islice(links, limit)), key=lambda link: link.start)
 

@@ -1,4 +1,4 @@
-"""Where to go from a place of an HLO module.
+"""Navigation from a name in an HLO module.
 
 ================  ==============================  ==================================
 cursor on         an instruction                  a computation
@@ -8,9 +8,9 @@ declaration       where it is defined             its head
 type definition   the rows of its values in the   nothing
                   buffer assignment
 implementation    its entry in the schedule       its root
-references        who reads it in the module, and who calls it
-                  all that the dump says of its
-                  values
+references        its readers in the module, and  its callers
+                  every mention of its values in
+                  the dump
 ================  ==============================  ==================================
 """
 
@@ -35,12 +35,12 @@ from xla_lens.syntax.columns import NONE
 
 
 def hlo_definition(module: HloModule, mention: HloMention) -> list[Place]:
-    """Where an instruction or a computation is defined."""
+    """Return where an instruction or a computation is defined."""
     return [definition_place(module, mention.target)]
 
 
 def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
-    """The rows of an instruction's values in the buffer assignment, at most `limit`."""
+    """Return the rows of an instruction's values in the buffer assignment, at most `limit`."""
     if not isinstance(mention.target, HloInstruction):
         return []
     name, index = module.name(mention.target.row), mention.target.index
@@ -53,7 +53,7 @@ def hlo_type_definition(dump: DumpSet, module: HloModule, mention: HloMention, l
 
 
 def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) -> list[Place]:
-    """When an instruction runs: its entry in the schedule; of a computation what it gives."""
+    """Return the entry of an instruction in the schedule, or the root of a computation."""
     match mention.target:
         case HloInstruction(row):
             number = dump.name_number(module.name(row))
@@ -65,7 +65,7 @@ def hlo_implementation(dump: DumpSet, module: HloModule, mention: HloMention) ->
 
 
 def hlo_references(dump: DumpSet, module: HloModule, mention: HloMention, limit: int) -> list[Place]:
-    """All places that mention the same, in the module and in the dump, at most `limit`, the definition first."""
+    """Return the definition and all references in the module and the dump, in this order, at most `limit`."""
     uses = (Place(module.file, use.start, use.end) for use in hlo_uses(module, mention.target))
     return list(islice(chain(hlo_definition(module, mention), uses, _dump(dump, module, mention)), limit))
 

@@ -1,6 +1,4 @@
-"""What an editor selects around a place of an HLO module, step by step: the word, the list or attribute, the
-instruction or line, the computation or table, the file.
-"""
+"""Selection ranges in an HLO module: word, list or attribute, instruction or line, computation or table, file."""
 
 from collections.abc import Iterator
 
@@ -10,8 +8,8 @@ from xla_lens.syntax.hlo.enclosing import enclosing, nested
 
 
 def hlo_selection(module: HloModule, offset: int, limit: int) -> list[tuple[int, int]]:
-    """The spans around a byte of a module, from the smallest on, at most `limit`. Each lies within the next; the last
-    is the whole file. A place right behind a word counts as the word.
+    """Return at most `limit` spans around a byte of a module, innermost first, each within the next; the last is the
+    whole file. An offset right behind a word counts as the word.
     """
     return nested(_around(module, offset), offset, len(module.data), limit)
 

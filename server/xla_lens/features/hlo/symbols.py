@@ -1,8 +1,8 @@
 """The outline of an HLO module: its computations with their instructions.
 
-An outline has a limit. The entry stands first, whatever there is besides. Of the others the biggest stay: those whose
-values take the most bytes, then those with the most instructions; the same goes for instructions. What stays is in the
-order of the text, and where some are left out it is said.
+The outline has a limit. The entry computation comes first and always stays. Of the others those stay whose values take
+the most bytes, then those with the most instructions; instructions are chosen by the bytes of their values. The result
+is in the order of the text, and counts say how many there are in all.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from xla_lens.syntax.hlo.instruction import read_instruction
 
 
 def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
-    """The outline of a module: `limit` computations at most, as many instructions of the entry, and as many of all the
-    others together. Nothing where there are no computations.
+    """Return the outline of a module: at most `limit` computations, `limit` instructions of the entry, and `limit`
+    instructions of all others together. Empty without computations.
     """
     table, sizes = module.columns.computations, _made_bytes(dump, module)
     if not len(table):
@@ -54,7 +54,7 @@ def hlo_symbols(dump: DumpSet, module: HloModule, limit: int) -> list[Symbol]:
 
 
 def _made_bytes(dump: DumpSet, module: HloModule) -> Column:
-    """For each instruction the bytes of the values that it makes, NONE if it makes none."""
+    """For each instruction the bytes of the values that it defines, NONE if unknown."""
     found = np.full(len(module.columns.instructions), NONE)
     sizes = made_bytes(dump)
     made = np.flatnonzero(sizes != NONE)
@@ -77,7 +77,7 @@ def _computation(module: HloModule, row: int, children: tuple[Symbol, ...]) -> S
 
 
 def _instructions(module: HloModule, computation: int, sizes: Column, limit: int) -> Iterator[Symbol]:
-    """The instructions of a computation whose values are the biggest, in the order of the text."""
+    """The instructions of a computation with the biggest values, in the order of the text."""
     rows = module.instructions_of(computation)
     biggest = np.sort(np.argsort(-sizes[rows.start : rows.stop], kind="stable")[:limit]) + rows.start
     table, data = module.columns.instructions, module.data

@@ -1,7 +1,7 @@
-"""What the words of an HLO module are, for colours.
+"""Semantic tokens of an HLO module.
 
-A name tells whether it means a value of the dump beside the module, whether it is defined there, and whether any value
-that the instruction makes or shows is live at the peak of its memory space.
+The token of a name says whether the instruction has values in the dump, whether the name is defined there, and whether
+any of the values is live at the peak of its memory space.
 """
 
 import re
@@ -19,28 +19,28 @@ from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES
 from xla_lens.syntax.hlo.words import module_words
 
 _LINES: Final = 256
-"""How many lines are looked at in one go: a limit may make the rest needless."""
+"""Lines tokenized at once, so that a limit ends the work early."""
 
 _PIECE: Final = re.compile(rb"[^\r\n]+")
 
 
 def hlo_tokens(analysis: Analysis, module: HloModule, start: int, end: int, limit: int) -> list[Token]:
-    """The words of a module that touch the bytes from `start` to `end`, the first `limit` of them. None goes over the
-    end of a line. Of a long instruction only the first part is looked at.
+    """Return the first `limit` tokens that touch bytes `start` to `end` of a module. No token spans lines. A long
+    instruction has tokens in its first part only.
     """
     document, found = module.file.document, list[Token]()
     row, last = document.row(start), document.row(end)
     while row <= last and len(found) < limit:
         first, lines_end = document.line_span(row)[0], document.line_span(min(row + _LINES - 1, last))[1]
         words = _between(module, max(start, first), min(end, lines_end))[: limit - len(found)]
-        _tell_values(analysis, module, words)
+        _mark_values(analysis, module, words)
         found += words
         row += _LINES
     return found
 
 
 def _between(module: HloModule, start: int, end: int) -> list[Token]:
-    """The words that touch some bytes; all names of instructions are told as if they meant no value."""
+    """The tokens that touch some bytes, before names of instructions are matched with values."""
     data, key, found = module.data, b"", list[Token]()
     for kind, word_start, word_end in module_words(module.file.document, module.columns, start, end):
         token_type = _TYPES.get(kind) or _type_of_name(module, data[word_start:word_end], key)
@@ -63,7 +63,7 @@ def _has_line_end(data: bytes, start: int, end: int) -> bool:
 
 
 def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | None:
-    """What a name is that stands below some key, None for a word that is no name."""
+    """The type of a name behind an attribute key, None for a word that is no name."""
     bare = name.removeprefix(b"%")
     is_computation = bare in module.computation_rows
     if is_computation and key in CALLING_ATTRIBUTES:
@@ -73,8 +73,8 @@ def _type_of_name(module: HloModule, name: bytes, key: bytes) -> TokenType | Non
     return TokenType.COMPUTATION if is_computation else None
 
 
-def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> None:
-    """Tells of the names of instructions among some words whether they mean values, and which are live at the peak."""
+def _mark_values(analysis: Analysis, module: HloModule, found: list[Token]) -> None:
+    """Mark the names of instructions that have values, and those live at the peak."""
     data = module.data
     rows = [row for row, token in enumerate(found) if token.type is TokenType.INSTRUCTION]
     names = [data[found[row].start : found[row].end] for row in rows]
@@ -86,7 +86,7 @@ def _tell_values(analysis: Analysis, module: HloModule, found: list[Token]) -> N
 
 
 def _live(analysis: Analysis, names: list[bytes]) -> Mapping[bytes, bool]:
-    """For each name that means values whether any of them is live at the peak."""
+    """For each name that has values whether any of them is live at the peak."""
     dump = analysis.dump
     positions = [operand_position(name.removeprefix(b"%")) for name in names]
     name = np.array([dump.name_number(name) for name, _ in positions], np.int64)
@@ -104,7 +104,7 @@ def _live(analysis: Analysis, names: list[bytes]) -> Mapping[bytes, bool]:
 
 
 _WHOLE: Final = -2
-"""Instead of the number of an index: all that an instruction gives is meant."""
+"""In place of the number of an index: the name stands for all values of the instruction."""
 
 _DEFINITIONS: Final = frozenset(("instruction", "computation"))
 _OVER_LINES: Final = frozenset(("string", "shape", "comment"))
@@ -121,4 +121,4 @@ _TYPES: Final = {
     "number": TokenType.NUMBER,
     "comment": TokenType.COMMENT,
 }
-"""By the kind of a word what it is; what is missing may be a name."""
+"""The token type by the kind of a word. A kind without an entry may be a name."""

@@ -1,1 +1,1 @@
-"""Which value, and which line of the program, each live byte belongs to."""
+"""Which value, source line and operation each live byte belongs to."""

@@ -1,8 +1,8 @@
-"""Whose the live bytes are: each byte that live values cover at a step belongs to exactly one of them.
+"""Assign each live byte at a step to exactly one value, its owner.
 
-Values may share bytes: where one takes over the bytes of another both are live at the step where they meet, and XLA
-lets some values overlap. A byte belongs to the value that was born last, by start step and then by id: so a newcomer
-owns what it replaces, and what all values own adds up to the live bytes of their memory space.
+Values may share bytes: where one takes over the bytes of another, both are live at the step where they meet, and XLA
+lets some values overlap. The owner is the value that started last, by start step and then by id. Owned bytes therefore
+add up to the live bytes of the memory space.
 """
 
 import numpy as np
@@ -13,17 +13,17 @@ from xla_lens.syntax.columns import NONE, Column
 
 
 def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
-    """The values that cover bytes of a memory space at a step, by id, and how many of them each owns.
+    """Return the values that are live in a memory space at a step, by id, and the number of bytes that each owns.
 
-    One whose bytes all belong to others owns none. The sum is `MemorySpace.live.at(step)`.
+    A value owns 0 bytes if all of its bytes belong to others. The sum is `MemorySpace.live.at(step)`.
     """
     values, live = dump.values, covering(dump, step, color)
     starts, ends, lengths = byte_segments(
         values.allocation[live], values.offset[live], values.offset[live] + values.size_bytes[live]
     )
     owners = np.full(len(lengths), NONE)
-    by_birth = np.argsort(values.start_step[live], kind="stable")
-    for place, start, end in zip(by_birth.tolist(), starts[by_birth].tolist(), ends[by_birth].tolist(), strict=True):
+    by_start = np.argsort(values.start_step[live], kind="stable")
+    for place, start, end in zip(by_start.tolist(), starts[by_start].tolist(), ends[by_start].tolist(), strict=True):
         owners[start:end] = place
     owned = np.zeros(len(live), np.int64)
     is_owned = owners != NONE
@@ -32,9 +32,10 @@ def owned_bytes(dump: DumpSet, step: int, color: int) -> tuple[Column, Column]:
 
 
 def byte_segments(allocation: Column, offset: Column, end_offset: Column) -> tuple[Column, Column, Column]:
-    """Cuts the bytes of all allocations wherever a slot begins or ends: for each slot its first segment and the one
-    after its last, and for each segment its length. Between two slots, and between two allocations, is one that no
-    slot has.
+    """Cut the bytes of all allocations into segments wherever a slot begins or ends.
+
+    Returns for each slot its first segment and the one behind its last, and for each segment its length. Segments
+    between two slots, and between two allocations, belong to no slot.
     """
     count = len(allocation)
     allocations, bounds = np.concatenate((allocation, allocation)), np.concatenate((offset, end_offset))

@@ -1,1 +1,1 @@
-"""The HLO module of a dump set, and the instructions that the dump quotes."""
+"""The HLO module of a dump set, and the data flow between its instructions."""

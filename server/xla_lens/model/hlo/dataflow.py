@@ -1,8 +1,8 @@
-"""What reads what, by name: the uses of values, and the operands of instructions that they tell.
+"""The data flow of a dump: which instructions read which values, from the uses that it prints.
 
-A use looks through tuples, bitcasts and the like to the instruction that reads (HloValue::ComputeUses). Those in
-between define no value and are in the uses as well: a `bitcast` only shows bytes of another, a `get-tuple-element`
-reads the table of the tuple.
+A use looks through tuples, bitcasts and the like to the instruction that reads the value (HloValue::ComputeUses).
+Instructions in between define no value, but have uses too: a `bitcast` is another view of the same bytes, a
+`get-tuple-element` reads the table of the tuple.
 """
 
 import re
@@ -21,8 +21,8 @@ from xla_lens.syntax.numbers import integer
 
 
 def defined_values(dump: DumpSet, names: Column) -> list[Column]:
-    """For each of some names, each there once, the values that this instruction defines, as far as they have a header
-    in `Used values`.
+    """Return for each of some distinct names the values that its instruction defines and that have a header in `Used
+    values`.
     """
     is_wanted = _among(dump, names)
     values = np.flatnonzero(is_wanted[dump.values.name] & (dump.values.used_value != NONE))
@@ -32,7 +32,7 @@ def defined_values(dump: DumpSet, names: Column) -> list[Column]:
 
 
 def shown_values(dump: DumpSet, name: int) -> Column:
-    """The values of whose positions one has a name, as far as they have a header."""
+    """Return the values that have a position at the instruction of a name and a header in `Used values`."""
     used_values = np.unique(dump.positions.value[dump.positions.name == name])
     values = taken(dump.value_of_used_value, used_values)
     readable: Column = values[values != NONE]
@@ -40,14 +40,14 @@ def shown_values(dump: DumpSet, name: int) -> Column:
 
 
 def first_uses(dump: DumpSet, names: Column) -> Column:
-    """For each of some names the first row of `DumpSet.uses` that has it, NONE if none does."""
+    """Return for each of some names the first row of `DumpSet.uses` that has it, NONE if none does."""
     is_wanted = _among(dump, names)
     rows = np.flatnonzero(is_wanted[dump.uses.name])
     return first_rows(names, dump.uses.name[rows], rows)
 
 
 def uses(dump: DumpSet, values: Column) -> Column:
-    """The rows of `DumpSet.uses` of some values, but for those of their own instructions."""
+    """Return the rows of `DumpSet.uses` of some values, without uses by the instructions that define them."""
     rows = [np.zeros(0, np.int64)]
     for value in values[dump.values.used_value[values] != NONE].tolist():
         own = dump.uses_of(int(dump.values.used_value[value]))
@@ -56,14 +56,14 @@ def uses(dump: DumpSet, values: Column) -> Column:
 
 
 def is_by_defining(dump: DumpSet, rows: Column) -> NDArray[np.bool_]:
-    """For some rows of `DumpSet.uses` whether the instruction that reads defines a value that has a header."""
+    """Return for some rows of `DumpSet.uses` whether the reading instruction defines a value that has a header."""
     is_defining = _among(dump, dump.values.name[dump.values.used_value != NONE])
     by_defining: NDArray[np.bool_] = is_defining[dump.uses.name[rows]]
     return by_defining
 
 
 def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
-    """Some rows of `DumpSet.uses` by the instruction that reads, in the order of the schedule."""
+    """Group rows of `DumpSet.uses` by the name of the reading instruction, in the order of the schedule."""
     rows = rows[np.argsort(dump.uses.name[rows], kind="stable")]
     names, first = np.unique(dump.uses.name[rows], return_index=True)
     steps = taken(dump.schedule.step, dump.schedule_row_of_name[names])
@@ -73,8 +73,9 @@ def by_reader(dump: DumpSet, rows: Column) -> list[tuple[int, Column]]:
 
 
 def operands(dump: DumpSet, name: int) -> Iterator[tuple[int, Place]]:
-    """The values that an instruction reads, each with the row that says so, in the order of its operands. Of a tuple
-    they are the elements, which count as used by it only if it is a result; their positions name it in any case.
+    """Yield the values that an instruction reads in the order of its operands, each with the row that says so.
+
+    A `tuple` has uses only if it is a result, so its elements come from their positions as well.
     """
     if dump.used is None:
         return
@@ -115,7 +116,7 @@ def quoted_operands(dump: DumpSet, names: Column) -> tuple[Column, Column, Colum
 
 
 def _among(dump: DumpSet, names: Column) -> NDArray[np.bool_]:
-    """For each name of the set whether it is one of some."""
+    """For each name of the set whether it is among `names`."""
     is_wanted = np.zeros(len(dump.names), np.bool_)
     is_wanted[names] = True
     return is_wanted
@@ -125,7 +126,7 @@ _DIGITS: Final = re.compile(rb"\d+")
 
 
 def index_path(dump: DumpSet, index: int) -> tuple[int, ...]:
-    """The numbers of an index: 0 and 1 of ``{0,1}``, none of NONE."""
+    """Return the numbers of a shape index: (0, 1) for ``{0,1}``, () for NONE."""
     return tuple(map(integer, _DIGITS.findall(dump.indices[index]))) if index != NONE else ()
 
 

@@ -1,4 +1,4 @@
-"""What stands at a place of an HLO module, and what it means in the dump beside it."""
+"""What the text at a byte of an HLO module refers to, and what that is in the dump of the same set."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ from xla_lens.syntax.hlo.lexical import CALLING_ATTRIBUTES, MAX_NAME_LENGTH, NAM
 
 @dataclass(frozen=True, slots=True)
 class HloInstruction:
-    """A row of `HloColumns.instructions`. `index` is that of an element, in braces, empty for the whole."""
+    """An instruction as a row of `ModuleColumns.instructions`. `index` is the shape index of an element in braces,
+    empty for the whole value.
+    """
 
     row: int
     index: bytes = b""
@@ -25,7 +27,7 @@ class HloInstruction:
 
 @dataclass(frozen=True, slots=True)
 class HloComputation:
-    """A row of `HloColumns.computations`."""
+    """A computation as a row of `ModuleColumns.computations`."""
 
     row: int
 
@@ -35,9 +37,7 @@ HloTarget: TypeAlias = HloInstruction | HloComputation
 
 @dataclass(frozen=True, slots=True)
 class HloMention:
-    """A mention of something at some bytes of a module, with the ``%`` before the name. `is_definition` tells that it
-    is defined there.
-    """
+    """A reference at bytes `start` to `end` of a module, including the ``%`` sign, or the definition itself."""
 
     target: HloTarget
     start: int
@@ -51,8 +51,8 @@ _CALLED: Final = re.compile(rb"([a-z_]+)=\{?(?:[^{}=\"]*,)?\s*\Z")
 
 
 def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
-    """What the text at a byte of a module means. A place right behind a word counts as the word; a place of an
-    instruction at which no name stands counts as the instruction.
+    """Return what the text at a byte of a module refers to. An offset right behind a word counts as the word. Text of
+    an instruction that is not a name counts as the instruction.
     """
     row = module.instruction_at(offset)
     word = _word(module.data, offset)
@@ -64,12 +64,12 @@ def hlo_mention_at(module: HloModule, offset: int) -> HloMention | None:
 
 
 def _word(data: bytes, offset: int) -> tuple[int, int] | None:
-    """The name around a byte, with the ``%`` before it."""
+    """The span of the name around a byte, including the ``%`` sign."""
     start = offset
     while start > 0 and offset - start < MAX_NAME_LENGTH and _IN_NAME.match(data, start - 1):
         start -= 1
     if (comment := data.rfind(b"*/", start, offset)) >= 0:
-        # An operand without a sign stands right behind.
+        # An operand without a sign follows the comment directly.
         start = comment + len(b"*/")
     if data[start - 1 : start] == b"%":
         start -= 1
@@ -101,7 +101,7 @@ def _named(module: HloModule, row: int, start: int, end: int) -> HloMention | No
 
 
 def _is_reference(module: HloModule, row: int, start: int, end: int) -> bool:
-    """Whether a word may be a name: with its sign always; without it where no string, opcode or key stands."""
+    """Whether a word may be a name: always with a `%` sign, otherwise unless it is an opcode, a key or in a string."""
     data = module.data
     if data[start : start + 1] == b"%":
         return True
@@ -111,7 +111,7 @@ def _is_reference(module: HloModule, row: int, start: int, end: int) -> bool:
 
 
 def definition_place(module: HloModule, target: HloTarget) -> Place:
-    """The name of an instruction or a computation where it is defined."""
+    """Return the name of an instruction or a computation where it is defined."""
     match target:
         case HloInstruction(row):
             return module.place(row)
@@ -120,8 +120,8 @@ def definition_place(module: HloModule, target: HloTarget) -> Place:
 
 
 def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
-    """Where a module mentions an instruction, or any element of it, or a computation, but for its definition, in the
-    order of the text. Instructions are read within their computation only.
+    """Yield the references to an instruction, or any element of it, or to a computation, in the order of the text,
+    without the definition. Only instructions of the same computation can refer to an instruction.
     """
     references = module.references
     match target:
@@ -138,33 +138,33 @@ def hlo_uses(module: HloModule, target: HloTarget) -> Iterator[HloMention]:
 
 
 def reference_at(module: HloModule, start: int) -> HloMention | None:
-    """What is mentioned by the name that starts at a byte, behind its sign, and is no definition."""
+    """Return what the name that starts at a byte, behind its sign, refers to; None if it is a definition or no name."""
     word = _WORD.match(module.data, start)
     is_signed = module.data[start - 1 : start] == b"%"
     found = _named(module, module.instruction_at(start), start - is_signed, word.end()) if word else None
     return found if found and not found.is_definition else None
 
 
-# ---------------------------------------------------------------- in the dump
+# ---------------------------------------------------------------- the dump
 
 
 def values_of(dump: DumpSet, name: bytes) -> list[int]:
-    """The values that an instruction makes, or if it makes none those whose bytes it shows, in the order of their
-    index.
+    """Return the values that an instruction defines or, if it defines none, those whose bytes it shows, in the order of
+    their index.
     """
     number = dump.name_number(name)
     if number == NONE:
         return []
-    made: Column = np.flatnonzero(dump.values.name == number)
-    if len(made):
-        return list(map(int, made[np.argsort(dump.values.index[made], kind="stable")]))
+    defined: Column = np.flatnonzero(dump.values.name == number)
+    if len(defined):
+        return list(map(int, defined[np.argsort(dump.values.index[defined], kind="stable")]))
     keys, values = dump.position_map
     first, last = keys.searchsorted((number * len(dump.indices), (number + 1) * len(dump.indices)))
     return list(dict.fromkeys(values[first:last].tolist()))
 
 
 def made_bytes(dump: DumpSet) -> Column:
-    """For each name the bytes of the values that its instruction makes, NONE if no size of them is known."""
+    """Return for each name the bytes of the values that its instruction defines, NONE if no size is known."""
     values = dump.values
     known = np.flatnonzero(values.size_bytes != NONE)
     sizes = np.full(len(dump.names), NONE)
@@ -174,8 +174,8 @@ def made_bytes(dump: DumpSet) -> Column:
 
 
 def meaning_of(dump: DumpSet, name: bytes, index: bytes) -> Value | Instruction | None:
-    """What an instruction of a module, or an element of it, means in the dump: the value that it makes or whose bytes
-    it shows, else the entry of the schedule, else nothing.
+    """Return what an instruction of a module, or an element of it, is in the dump: the value that it defines or whose
+    bytes it shows, else its entry in the schedule, else None.
     """
     number = dump.name_number(name)
     value = dump.value_at(number, dump.index_number(index) if index else NONE)

@@ -1,4 +1,4 @@
-"""Where in a program an instruction comes from: the Python calls that made it, innermost first."""
+"""The stack frames of an HLO module: the Python calls that made its instructions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from xla_lens.syntax.hlo.module import ModuleColumns, Strings
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """A call: the file as the machine that compiled names it, the line from 1 and the column from 0, as Python counts
-    them, and the function. What is not told is None.
+    """A call: the file by its path on the compiling machine, the line from 1, the column from 0, and the function. None
+    where the dump does not print it.
     """
 
     file: str
@@ -22,12 +22,13 @@ class StackFrame:
 
 
 def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> tuple[StackFrame, ...]:
-    """The calls that a frame stands for, the innermost first, as the tables of a module tell them; nothing for a frame
-    that they do not have. What refers to itself ends there.
+    """Resolve a frame id to its call stack with the tables of a module, innermost frame first. Empty for an unknown id.
+    A cycle of parents ends where it would repeat.
     """
     found: list[StackFrame] = []
     frames, seen = columns.stack_frames, set[int]()
-    # XLA prints a parent as one more than its id, and 1 for none. Each module has an outermost frame, which tells.
+    # XLA prints one more than the parent's id, and 1 for no parent. A table without 0 is of that form, because each
+    # module has an outermost frame.
     shift = 1 if len(frames) and frames.parent_frame_id.min() >= 1 else 0
     row = _row(frames, frame_id)
     while row != NONE and row not in seen:
@@ -40,7 +41,7 @@ def stack(columns: ModuleColumns, data: bytes, frame_id: int) -> tuple[StackFram
 
 
 def frame_at(columns: ModuleColumns, data: bytes, location_id: int) -> StackFrame | None:
-    """The call at a place that the tables of a module tell by its id, None if they do not."""
+    """Resolve a file location id with the tables of a module, None if it is unknown."""
     locations = columns.file_locations
     row = _row(locations, location_id)
     if row == NONE:
@@ -58,21 +59,19 @@ def frame_at(columns: ModuleColumns, data: bytes, location_id: int) -> StackFram
 
 
 MAX_DIGITS: Final = 10
-"""Digits of a line or an id that are too many."""
+"""A line or an id with as many digits or more is not read."""
 
 
 def metadata_frames(metadata: Mapping[str, str]) -> tuple[StackFrame, ...]:
-    """The only call that the metadata of an instruction tells, as releases before jaxlib 0.8.2 do; none if they tell
-    none.
-    """
+    """Return the call that an instruction's metadata contains until jaxlib 0.8.2; empty if there is none."""
     line, file = metadata.get("source_line", ""), metadata.get("source_file")
     is_number = line.isdecimal() and len(line) < MAX_DIGITS
     return (StackFrame(file, int(line) if is_number else None),) if file else ()
 
 
 def user_frame(frames: Sequence[StackFrame]) -> StackFrame | None:
-    """The innermost call outside of libraries: a line that its author can change. If all are of libraries it is the
-    innermost; None if there is none.
+    """Return the innermost call outside of libraries, a line that the user can change. Falls back to the innermost
+    call; None without frames.
     """
     return next((frame for frame in frames if not is_library_file(frame.file)), frames[0] if frames else None)
 
@@ -81,18 +80,18 @@ _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
 def is_file(file: str) -> bool:
-    """Whether a source file may be one on a disk: ``<string>`` is none."""
+    """Whether a source file may exist on disk. ``<string>`` does not."""
     return not file.startswith("<")
 
 
 def is_library_file(file: str) -> bool:
-    """Whether a source file is no part of the user's program: an installed package, or none at all (``<string>``)."""
+    """Whether a source file belongs to an installed package or is not a file (``<string>``)."""
     path = file.replace("\\", "/")
     return not is_file(file) or any(folder in path for folder in _LIBRARIES)
 
 
 def _row(table: Table, wanted: int) -> int:
-    """The row of an id. They are counted from 1 without gaps, but who knows."""
+    """The row of an id. Ids usually count from 1 without gaps; otherwise they are searched."""
     ids = table.id  # type: ignore[attr-defined]
     row = wanted - 1
     if 0 <= row < len(ids) and ids[row] == wanted:
