@@ -44,17 +44,17 @@ def test_report(capsys: pytest.CaptureFixture[str]) -> None:
   contains   6 values, 7 scheduled instructions
 
 Memory space   reserved  parameter       temp   output
-  0 default   580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
+  HBM         580.0 KiB  320.0 KiB  256.0 KiB  4.0 KiB
 
-Peak         live bytes  of reserved  at step  instruction    live at the printed peak
-  0 default   580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
+Peak   live bytes  of reserved  at step  instruction    live at the printed peak
+  HBM   580.0 KiB      100.0 %        4  cublas-gemm.1                 324.0 KiB
   XLA prints a peak of 328.0 KiB at step 5.
 
 """
     )
     assert (
         """
-Live at the default peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
+Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
        size   share  value          shape                 live  op_name
   256.0 KiB  44.1 %  param          f32[64,256,4]{2,1,0}  0–7
   256.0 KiB  44.1 %  fusion         f32[64,1024]{1,0}     3–4   parallelize(func_shard_parallel)/reshape[new_sizes=(64, 1024) dimensions=None]
@@ -91,9 +91,9 @@ def test_what_a_set_does_not_say_is_null(capsys: pytest.CaptureFixture[str], tmp
 
 def test_report_of_another_step(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "report", SEED, "--at", 0, "--top", 1)
-    assert "Live at the default peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
+    assert "Live at the HBM peak: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)" in out
     assert "  ... and 3 smaller values" in out
-    assert "Live in default: 320.0 KiB in 2 values at step 0 (param.1)" in out
+    assert "Live in HBM: 320.0 KiB in 2 values at step 0 (param.1)" in out
     _, (report,) = run_json(capsys, "report", SEED, "--at", 0)
     assert report["memory_spaces"][0]["at_step"]["live_bytes"] == 327680
     assert [value["name"] for value in report["memory_spaces"][0]["at_step"]["live"]] == ["param", "param.1"]

@@ -24,7 +24,7 @@ def test_a_peak_over_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     status, lines = _check(capsys, SEED, "--ignore", "peak-understated", "--max-peak", 593919)
     assert status == 1
     assert lines == [
-        f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of memory space 0 are live at step 4, more than the "
+        f"{SEED}:63:5: error[max-peak] 580.0 KiB (593,920 bytes) of HBM are live at step 4, more than the "
         "limit of 580.0 KiB (593,919 bytes).",
         "1 dump checked: 1 error",
     ]
@@ -34,7 +34,7 @@ def test_more_reserved_than_the_limit(capsys: pytest.CaptureFixture[str]) -> Non
     status, lines = _check(capsys, SEED, "--select", "max-reserved", "--max-reserved", "0.5MiB")
     assert status == 1
     assert lines[0].endswith(
-        "error[max-reserved] 580.0 KiB (593,928 bytes) of memory space 0 are reserved, more than the limit of 512.0 "
+        "error[max-reserved] 580.0 KiB (593,928 bytes) of HBM are reserved, more than the limit of 512.0 "
         "KiB (524,288 bytes). This is the largest allocation."
     )
 

@@ -33,7 +33,7 @@ def test_why_xla_prints_another_peak(capsys: pytest.CaptureFixture[str]) -> None
         _part(capsys, SEED, "--part", "peak").split("\n\n")[1]
         == """\
 What XLA's printed peak counts           printed list  counted at step 5  counted at step 4
-  live in default                           324.0 KiB          324.0 KiB          580.0 KiB
+  live in HBM                               324.0 KiB          324.0 KiB          580.0 KiB
   + ended one step earlier                        0 B          256.0 KiB                0 B
   + shared bytes counted more than once       4.0 KiB            4.0 KiB                0 B
   = XLA's sum                               328.0 KiB          584.0 KiB          580.0 KiB
@@ -45,7 +45,7 @@ def test_the_curve(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SEED, "--part", "curve")
         == """\
-default live bytes over time (maximum of the steps in each row)
+HBM live bytes over time (maximum of the steps in each row)
   0  320.0 KiB  █████████████████████████████████
   1  320.0 KiB  █████████████████████████████████
   2  320.0 KiB  █████████████████████████████████
@@ -59,9 +59,9 @@ default live bytes over time (maximum of the steps in each row)
 
 def test_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        _part(capsys, SPLIT, "--part", "source").split("\ndefault peak by kind")[0]
+        _part(capsys, SPLIT, "--part", "source").split("\nHost memory peak by kind")[0]
         == """\
-default peak by op_name: 4.21 MiB
+Host memory peak by op_name: 4.21 MiB
  2.29 MiB  54.4 %    jit(train_step)  8 values
  1.78 MiB  42.3 %      transpose(jvp())  3 values
  1.53 MiB  36.3 %        transpose  1 value
@@ -72,7 +72,7 @@ default peak by op_name: 4.21 MiB
  1.53 MiB  36.3 %    params[0][0]  1 value
 392.0 KiB   9.1 %    x  1 value
   7.0 KiB   0.2 %    (smaller)
-default peak by opcode: 4.21 MiB
+Host memory peak by opcode: 4.21 MiB
  1.92 MiB  45.6 %    parameter  4 values
  1.53 MiB  36.3 %    dot  1 value
 781.0 KiB  18.1 %    fusion  7 values
@@ -84,7 +84,7 @@ def test_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "line", "--top", 2)
         == """\
-default peak by source line: 4.21 MiB
+Host memory peak by source line: 4.21 MiB
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
 523.0 KiB  12.1 %    /home/user/programs/programs.py:59 in mlp_train.<locals>.train_step.<locals>.<lambda>  4 values
 256.0 KiB   5.9 %    (2 more lines)
@@ -97,7 +97,7 @@ def test_the_calls_that_led_to_a_line(capsys: pytest.CaptureFixture[str]) -> Non
     assert (
         text
         == """\
-default peak by source line: 4.21 MiB
+Host memory peak by source line: 4.21 MiB
  1.53 MiB  36.4 %    /home/user/programs/programs.py:50 in mlp_apply  2 values
                        /home/user/programs/programs.py:50:13 in mlp_apply
                        /home/user/programs/programs.py:57:30 in mlp_train.<locals>.train_step.<locals>.loss
@@ -117,7 +117,7 @@ def test_source_lines_without_the_module(capsys: pytest.CaptureFixture[str], tmp
     assert (
         _part(capsys, tmp_path, "--part", "line")
         == """\
-default peak by source line: 4.21 MiB
+Host memory peak by source line: 4.21 MiB
 4.21 MiB  100.0 %    (no source)  13 values
   2.29 MiB have a source line that only the HLO module contains, and that file is missing or lacks the line."""
     )
@@ -127,7 +127,7 @@ def test_source_lines_of_a_release_that_tells_them_itself(capsys: pytest.Capture
     assert (
         _part(capsys, SEED, "--part", "line")
         == """\
-default peak by source line: 580.0 KiB
+HBM peak by source line: 580.0 KiB
 256.0 KiB  44.1 %    test_auto_sharding_basic.py:50  1 value
   4.0 KiB   0.7 %    test_auto_sharding_basic.py:52  1 value
 320.0 KiB  55.2 %    (no source)  2 values"""
@@ -138,7 +138,7 @@ def test_why_values_are_alive(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "alive", "--top", 4)
         == """\
-default peak if one buffer were gone (now 4.21 MiB)
+Host memory peak if one buffer were gone (now 4.21 MiB)
   peak without it  at step      saves  own bytes  value                       live until  freed by
          3.83 MiB       36  392.0 KiB  392.0 KiB  x.1                                 40  parameter, live to the end
          3.96 MiB       37  256.0 KiB   1.53 MiB  params_0__0_.1                      37  last read by multiply_subtract_fusion.5
@@ -152,7 +152,7 @@ def test_padding(capsys: pytest.CaptureFixture[str]) -> None:
     text = _part(capsys, seed, "--part", "padding", "--top", 3)
     one = _json(capsys, seed, "--part", "padding")
     space = next(space for space in one["memory_spaces"] if space["color"] == 0)
-    assert text.splitlines()[0].startswith("Padding at the default peak: ")
+    assert text.splitlines()[0].startswith("Padding at the HBM peak: ")
     assert space["padding"]["padding_bytes"] == sum(value["padding_bytes"] for value in space["padding"]["values"])
     assert space["padding"]["padding_bytes"] > 0
     for value in space["padding"]["values"]:
@@ -166,8 +166,8 @@ def test_arenas_and_their_biographies(capsys: pytest.CaptureFixture[str]) -> Non
     assert (
         _part(capsys, SEED, "--part", "arenas,history")
         == """\
-Preallocated temps in default       size       peak  fragmentation  free at the default peak  full size at steps
-  allocation 4                 256.0 KiB  256.0 KiB          0.0 %            0 B in 0 holes  3–4
+Preallocated temps in HBM       size       peak  fragmentation  free at the HBM peak  full size at steps
+  allocation 4             256.0 KiB  256.0 KiB          0.0 %        0 B in 0 holes  3–4
   The full size of allocation 4 is due to fusion.
   History of allocation 4
     start offset  end offset       size  live  value
@@ -193,12 +193,12 @@ def test_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         _part(capsys, SPLIT, "--part", "totals", "--budget", "4MiB").split("\n\n")[1]
         == """\
-To fit default into 4.00 MiB, remove this buffer (no smaller set suffices); the peak is then 3.96 MiB
+To fit host memory into 4.00 MiB, remove this buffer (no smaller set suffices); the peak is then 3.96 MiB
       size  value           live  op_name
   1.53 MiB  params_0__0_.1  0–37  params[0][0]"""
     )
     assert _part(capsys, SPLIT, "--part", "totals", "--budget", "1GiB").endswith(
-        "The default peak already fits into 1.00 GiB"
+        "The host memory peak already fits into 1.00 GiB"
     )
     alive = {row["name"]: row for row in _json(capsys, SPLIT, "--part", "alive")["memory_spaces"][0]["alive_at_peak"]}
     budget = _json(capsys, SPLIT, "--budget", "4MiB")["memory_spaces"][0]["budget"]
@@ -264,9 +264,9 @@ def test_parts_that_were_not_asked_for_are_left_out(capsys: pytest.CaptureFixtur
 
 def test_small_memory_spaces_are_told_in_brief(capsys: pytest.CaptureFixture[str]) -> None:
     text = _text(capsys, TPU)
-    assert "Live at the smem peak" in text
-    assert "Preallocated temps in smem" not in text
-    assert "Preallocated temps in vmem" in text
+    assert "Live at the SMEM peak" in text
+    assert "Preallocated temps in SMEM" not in text
+    assert "Preallocated temps in VMEM" in text
 
 
 @pytest.mark.parametrize(

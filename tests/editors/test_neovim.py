@@ -56,7 +56,7 @@ def test_hover_in_three_files(neovim: Neovim, split: Dump) -> None:
     assert "- op_name `jit(train_step)/transpose(jvp())/transpose`" in shown
     shown = _hover(neovim, "  Live ranges at 37 (peak):", "37")
     assert shown[0] == "**Printed peak**: 5.50 MiB at step 37"
-    assert "| 0 (default) | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB | 4.22 MiB |" in shown
+    assert "| host memory | 4.21 MiB | 36 `ynn_fusion.1` | 3.96 MiB | 4.22 MiB |" in shown
 
 
 def test_hover_in_one_file(neovim: Neovim, single: Dump) -> None:
@@ -189,7 +189,9 @@ def test_hints_stand_beside_the_text(neovim: Neovim, split: Dump) -> None:
     rows = neovim.screen()
     assert "      36:ynn_fusion.1 4.21 MiB live ◀ peak" in rows
     neovim.go_to("  Live ranges at 37 (peak):", "Live")
-    assert "I   Live ranges at 37 (peak): true peak of default: 4.21 MiB at step 36 (here 3.96 MiB)" in neovim.screen()
+    assert (
+        "I   Live ranges at 37 (peak): true peak of host memory: 4.21 MiB at step 36 (here 3.96 MiB)" in neovim.screen()
+    )
     labels = neovim.lua("""
         return vim.tbl_map(function(h) return { h.inlay_hint.position.line + 1, h.inlay_hint.label } end,
           vim.lsp.inlay_hint.get({ bufnr = 0 }))""")

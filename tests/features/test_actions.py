@@ -60,7 +60,7 @@ def test_on_the_schedule() -> None:
         "    3:fusion\n    ^",
         """
 Show what is live at step 3
-Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
 Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
 """,
@@ -70,7 +70,7 @@ Show the report as Markdown
         "    3:fusion\n      ^",
         """
 Show what is live at step 3
-Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
 Show who holds which bytes of allocation 4 when
 Go to Python source: test_auto_sharding_basic.py:50
 Show the report as Markdown
@@ -102,7 +102,7 @@ Show the report as Markdown
         "    negate.0{}:5-7\n               ^",
         """
 Show what is live at step 5
-Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the report as Markdown
 """,
     )
@@ -110,7 +110,7 @@ Show the report as Markdown
         analysis_of(TPU),
         "    copy-start{0}:3-6\n     ^",
         """
-Go to the true peak of cmem: 4.00 MiB at step 3 -> copy-start
+Go to the true peak of host memory: 4.00 MiB at step 3 -> copy-start
 Show who holds which bytes of allocation 5 when
 Show the report as Markdown
 """,
@@ -124,7 +124,7 @@ def test_on_the_printed_peak() -> None:
         """
 Explain peak-understated
 Show what is live at step 5
-Go to the true peak of default: 580.0 KiB at step 4 -> cublas-gemm.1
+Go to the true peak of HBM: 580.0 KiB at step 4 -> cublas-gemm.1
 Show the report as Markdown
 """,
     )
@@ -134,7 +134,7 @@ Show the report as Markdown
         """
 Explain peak-understated
 Show what is live at step 5
-Go to the true peak of default: 12.00 MiB at step 8 -> fusion.2
+Go to the true peak of HBM: 12.00 MiB at step 8 -> fusion.2
 Show the report as Markdown
 """,
     )
@@ -153,7 +153,7 @@ Show the report as Markdown
         analysis_of(SPLIT),
         "<244 dot @0>\n   ^",
         """
-Go to the true peak of default: 4.21 MiB at step 36 -> ynn_fusion.1
+Go to the true peak of host memory: 4.21 MiB at step 36 -> ynn_fusion.1
 Show who holds which bytes of allocation 29 when
 Show the report as Markdown
 """,
@@ -177,7 +177,7 @@ Show the report as Markdown
         """
 Explain live-range-start
 Go to line 64: Scheduled here -> 5:negate.0
-Go to the true peak of default: 580.0 KiB at step 3 -> fusion
+Go to the true peak of HBM: 580.0 KiB at step 3 -> fusion
 Show who holds which bytes of allocation 2 when
 Go to Python source: test_auto_sharding_basic.py:53
 Show the report as Markdown
@@ -188,7 +188,7 @@ Show the report as Markdown
         "  Live ranges at 5 (peak):\n     ^",
         """
 Show what is live at step 5
-Go to the true peak of default: 580.0 KiB at step 3 -> fusion
+Go to the true peak of HBM: 580.0 KiB at step 3 -> fusion
 Show the report as Markdown
 """,
     )

@@ -53,7 +53,7 @@ def test_one_memory_space() -> None:
     tuple{}:6-7 [8 B]
     cublas-gemm.1{}:4-5 [4.0 KiB]
     fusion{}:3-4 [256.0 KiB]
-  Live ranges at 5 (peak): [true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)]
+  Live ranges at 5 (peak): [true peak of HBM: 580.0 KiB at step 4 (here 324.0 KiB)]
 """,
     )
 
@@ -64,7 +64,7 @@ def test_several_memory_spaces() -> None:
         analysis_of(TPU),
         _part(live, "    3:copy-start\n", "    8:fusion.2"),
         """
-    3:copy-start [default 8.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]
+    3:copy-start [HBM 8.00 MiB, SMEM 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]
     4:copy-done [8.00 MiB live]
     5:copy-start.1 [8.00 MiB live]
     6:copy-done.1 [8.00 MiB live]

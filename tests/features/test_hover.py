@@ -10,6 +10,7 @@ from xla_lens.features.hover.facts import PeakFacts, SpacePeak
 from xla_lens.features.hover.steps import peak_facts
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.places.mentions import mention_at
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.render.hover import hover_markdown
 from xla_lens.syntax.file_names import FileKind
 
@@ -30,9 +31,9 @@ def test_a_value() -> None:
 
 - shape `f32[64,16]{1,0}`
 - size 4.0 KiB (4,096 bytes)
-- at offset 0 of allocation 2 (maybe-live-out, 4.0 KiB), memory space 0 (default)
+- at offset 0 of allocation 2 (maybe-live-out, 4.0 KiB), HBM
 - live from step 4 (`cublas-gemm.1`) to 5 (`negate.0`): there it is read for the last time
-- **live at the peak** of 0 (default): 0.7 % of 580.0 KiB
+- **live at the peak** of HBM: 0.7 % of 580.0 KiB
 - 1 other value on the same bytes:
   - `negate.0` 4.0 KiB, steps 5 to 7
 - made by `custom-call`
@@ -51,9 +52,9 @@ def test_a_parameter() -> None:
 
 - shape `f32[64,256,4]{2,1,0}`
 - size 256.0 KiB (262,144 bytes)
-- at offset 0 of allocation 0 (parameter, 256.0 KiB), memory space 0 (default)
+- at offset 0 of allocation 0 (parameter, 256.0 KiB), HBM
 - live from step 0 (`param.1`) to 7: a parameter, whose bytes belong to the caller to the end
-- **live at the peak** of 0 (default): 44.1 % of 580.0 KiB
+- **live at the peak** of HBM: 44.1 % of 580.0 KiB
 - made by `parameter`
 """,
     )
@@ -68,9 +69,9 @@ def test_padding() -> None:
 
 - shape `u32[]{:S(2)}`
 - size 4 B
-- at offset 4 of allocation 4 (preallocated-temp, 8 B), memory space 2 (smem)
+- at offset 4 of allocation 4 (preallocated-temp, 8 B), SMEM
 - live from step 3 (`copy-start`) to 4 (`copy-done`): there it is read for the last time
-- **live at the peak** of 2 (smem): 50.0 % of 8 B
+- **live at the peak** of SMEM: 50.0 % of 8 B
 - 1 other value on the same bytes:
   - `copy-start.1{2}` 4 B, steps 5 to 6
 - made by `copy-start`
@@ -89,9 +90,9 @@ def test_an_allocation() -> None:
         """
 **allocation 2** · **4.05 MiB** · preallocated-temp
 
-- size 4.05 MiB (4,243,456 bytes) in memory space 0 (default)
+- size 4.05 MiB (4,243,456 bytes) in HBM
 - at most 4.00 MiB of it are live at once (98.9 %), first at step 3; 47.0 KiB are never used at the same time
-- at the peak of 0 (default), step 8: 4.00 MiB live, 48.0 KiB idle
+- at the peak of HBM, step 8: 4.00 MiB live, 48.0 KiB idle
 - fill over time ` ▁███████`
 - its full size is needed at steps 2 to 8
 - 5 values:
@@ -111,10 +112,10 @@ def test_a_step() -> None:
         """
 **step 5** · `copy-start.1`
 
-- 0 (default): 8.00 MiB live; before 8.00 MiB, after 8.00 MiB
-- 1 (vmem): 4.00 MiB live; before 4.00 MiB, after 4.00 MiB
-- 2 (smem): 8 B live; before 8 B, after 8 B
-- 5 (cmem): 4.00 MiB live; before 4.00 MiB, after 4.00 MiB
+- HBM: 8.00 MiB live; before 8.00 MiB, after 8.00 MiB
+- VMEM: 4.00 MiB live; before 4.00 MiB, after 4.00 MiB
+- SMEM: 8 B live; before 8 B, after 8 B
+- host memory: 4.00 MiB live; before 4.00 MiB, after 4.00 MiB
 - born: `copy-start.1{0}` 4.00 MiB, `copy-start.1{}` 512 B, `copy-start.1{2}` 4 B
 - dies after it: nothing
 """,
@@ -130,7 +131,7 @@ def test_the_printed_peak() -> None:
 
 | memory space | true peak | at step | live at the printed step | reserved |
 |---|--:|--:|--:|--:|
-| 0 (default) | 580.0 KiB | 4 `cublas-gemm.1` | 324.0 KiB | 580.0 KiB |
+| HBM | 580.0 KiB | 4 `cublas-gemm.1` | 324.0 KiB | 580.0 KiB |
 
 Why the numbers differ:
 - XLA looks for the step with sums of its own: 584.0 KiB at step 5, 580.0 KiB at step 4. There an element of a tuple \
@@ -147,16 +148,16 @@ spaces count together.
 
 | memory space | true peak | at step | live at the printed step | reserved |
 |---|--:|--:|--:|--:|
-| 0 (default) | 12.00 MiB | 8 `fusion.2` | 8.00 MiB | 12.05 MiB |
-| 1 (vmem) | 4.00 MiB | 1 `copy-start.2` | 4.00 MiB | 4.00 MiB |
-| 2 (smem) | 8 B | 3 `copy-start` | 8 B | 8 B |
-| 5 (cmem) | 4.00 MiB | 3 `copy-start` | 4.00 MiB | 4.00 MiB |
+| HBM | 12.00 MiB | 8 `fusion.2` | 8.00 MiB | 12.05 MiB |
+| VMEM | 4.00 MiB | 1 `copy-start.2` | 4.00 MiB | 4.00 MiB |
+| SMEM | 8 B | 3 `copy-start` | 8 B | 8 B |
+| host memory | 4.00 MiB | 3 `copy-start` | 4.00 MiB | 4.00 MiB |
 
 Why the numbers differ:
 - XLA looks for the step with sums of its own: 8,388,824 bytes at step 5, 8,388,704 bytes at step 8. There an element \
 of a tuple counts as the tuple's whole table of pointers, each value counts for one step more (here 4.00 MiB), and all \
 memory spaces count together.
-- Its list mixes memory spaces: 8.00 MiB of it are not in the default one.
+- Its list mixes memory spaces: 8.00 MiB of it are not in HBM.
 - It adds up shapes without padding; what it lists was given 976 B more.
 """,
     )
@@ -182,7 +183,7 @@ def test_a_set_with_files_missing_says_so() -> None:
 
 - shape `f32[1024,1024]{1,0:T(8,128)}`
 - size 4.00 MiB (4,194,304 bytes)
-- at offset 0 of allocation 1 (parameter, 4.00 MiB), memory space 0 (default)
+- at offset 0 of allocation 1 (parameter, 4.00 MiB), HBM
 - the set has no values (`-buffer-assignment-values.txt`): positions, uses and instructions are not known
 - the set has no live ranges (`-live-range.txt` since 2026): when it is live is not known
 """,
@@ -226,6 +227,6 @@ def test_every_byte_of_every_file_can_be_hovered(path: Path) -> None:
 
 
 def test_no_reason_is_told_where_there_is_none() -> None:
-    space = SpacePeak(0, 200, 100, 3, "a", 100)
+    space = SpacePeak(SpaceId(0, None), 200, 100, 3, "a", 100)
     facts = PeakFacts(3, 100, 0, 100, 8, 8, None, is_whole_tuples=True, spaces=(space,), missing=())
     assert "Why" not in hover_markdown(facts)

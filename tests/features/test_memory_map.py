@@ -62,7 +62,7 @@ def test_a_dump_in_one_file() -> None:
     (space,) = data["spaces"]
     assert space == {
         "color": 0,
-        "name": "default",
+        "name": "HBM",
         "reservedBytes": 593928,
         "peakLiveBytes": 593920,
         "peakStep": 4,
@@ -102,7 +102,7 @@ def test_lines_of_the_program_stand_in_the_module() -> None:
 
 def test_padding_and_memory_spaces() -> None:
     data = _data(analysis_of(TPU), module_of(TPU))
-    assert [space["name"] for space in data["spaces"]] == ["default", "vmem", "smem", "cmem"]
+    assert [space["name"] for space in data["spaces"]] == ["HBM", "VMEM", "SMEM", "host memory"]
     assert (
         _table(data, 1, 2, 3)
         == """\

@@ -65,7 +65,7 @@ def check(query: str, *expected: str, limit: int = 4) -> Found:
         ("vmem:", "allocation 3, copy-start.2{0}"),
         ("space:1 space:cmem kind:a", "allocation 3, allocation 5"),
         ("color_5: copy", "copy-start{0}"),
-        ("host:", ""),
+        ("host: module:roundtrip", "allocation 5, copy-start{0}"),
         ("module:roundtrip fusion", "fusion.2, broadcast_multiply_fusion"),
         ("module:001 module:nothing kind:a >64KiB", "allocation 0, allocation 4"),
         # The order of the words means nothing.
@@ -127,11 +127,11 @@ def test_what_is_told_of_a_symbol() -> None:
         "allocation 2: jit_roundtrip · buffer-assignment · 4.05 MiB · 98.9 % live at once · temp · live at the peak",
         "allocation 0: jit_roundtrip · buffer-assignment · 4.00 MiB · output · live at the peak",
         "allocation 1: jit_roundtrip · buffer-assignment · 4.00 MiB · parameter · live at the peak",
-        "allocation 3: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak",
-        "allocation 5: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · cmem · live at the peak",
+        "allocation 3: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · VMEM · live at the peak",
+        "allocation 5: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · host memory · live at the peak",
         "x.1: jit_roundtrip · buffer-assignment · 4.00 MiB · parameter · live at the peak",
         "broadcast_multiply_fusion: jit_roundtrip · buffer-assignment · 4.00 MiB · temp",
-        "copy-start{0}: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · cmem · live at the peak",
+        "copy-start{0}: jit_roundtrip · buffer-assignment · 4.00 MiB · temp · host memory · live at the peak",
     ]
     assert [symbol.live_range for symbol in found[5:]] == [None, (0, 9), (2, 4), (3, 6)]
 

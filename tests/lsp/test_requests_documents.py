@@ -114,7 +114,7 @@ async def test_hints_beside_the_lines(reader: Reader, tmp_path: Path) -> None:
     assert " value: <4 cüb🚀las-gemm.1 @0> (size=4096,offset=0): f32[64,16]{1,0}[live 4-5]" in found
     assert "    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]" in found
     assert "    cüb🚀las-gemm.1{}:4-5[4.0 KiB]" in found
-    assert "  Live ranges at 5 (peak):[true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)]" in found
+    assert "  Live ranges at 5 (peak):[true peak of memory space 0: 580.0 KiB at step 4 (here 324.0 KiB)]" in found
     assert await _hints(reader, uri, rows(62, 63)) == ["    4:cüb🚀las-gemm.1[580.0 KiB live ◀ peak]"]
 
 
@@ -122,7 +122,7 @@ async def test_hints_of_several_memory_spaces(reader: Reader) -> None:
     await reader.start()
     uri = reader.open(sibling(TPU, "live-range"))
     found = await _hints(reader, uri)
-    assert "    3:copy-start[default 8.00 MiB, smem 8 B, cmem 4.00 MiB ◀ peak of smem, cmem]" in found
+    assert "    3:copy-start[HBM 8.00 MiB, SMEM 8 B, host memory 4.00 MiB ◀ peak of SMEM, host memory]" in found
     assert "    copy-start.1{2}:5-6[4 B]" in found
 
 

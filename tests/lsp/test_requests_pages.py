@@ -30,9 +30,9 @@ Live at step 5
   peak       XLA prints the peak here
 
 Memory space  live bytes  of the peak  values       peak  at step   reserved
-  0 default    324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
+  HBM          324.0 KiB       55.9 %       4  580.0 KiB        4  580.0 KiB
 
-Live in default: 324.0 KiB in 4 values at step 5 (negate.0)
+Live in HBM: 324.0 KiB in 4 values at step 5 (negate.0)
        size   share  value          shape                 live  op_name
   256.0 KiB  79.0 %  param          f32[64,256,4]{2,1,0}  0–7
    64.0 KiB  19.8 %  param.1        f32[1024,4,4]{2,1,0}  0–7
@@ -49,8 +49,8 @@ async def test_where_the_memory_goes_and_who_holds_which_bytes(reader: Reader) -
     assert text.startswith(
         "jit_roundtrip\n  files      buffer-assignment, values, live-range, memory-usage-report, hlo in "
     )
-    assert "default peak by source line: " in text
-    assert "  0 default   12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
+    assert "HBM peak by source line: " in text
+    assert "  HBM           12.00 MiB       99.6 %        8  fusion.2                      8.00 MiB\n" in text
     assert "  lists      the first 20 rows of each\n" in text
     text = reader.text(await show_page(reader, "showBiography", uri=dump, allocation=2))
     assert text.endswith("""

@@ -97,9 +97,9 @@ async def test_memory_spaces(reader: Reader) -> None:
     vmem = _told(reader, await _find(reader, "vmem:"))
     assert vmem == _told(reader, await _find(reader, "space:1"))
     assert vmem == [
-        "allocation 3 | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak "
+        "allocation 3 | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · VMEM · live at the peak "
         "| buffer-assignment:12",
-        "copy-start.2{0} | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · vmem · live at the peak "
+        "copy-start.2{0} | jit_roundtrip · buffer-assignment · 4.00 MiB · temp · VMEM · live at the peak "
         "| buffer-assignment:13",
     ]
 

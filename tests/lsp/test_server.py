@@ -160,7 +160,7 @@ async def test_hints_and_outline(client: LanguageClient) -> None:
     )
     labels = {lines[hint.position.line][: hint.position.character]: hint.label for hint in hints or []}
     assert labels["    4:cublas-gemm.1"] == "580.0 KiB live ◀ peak"
-    assert labels["  Live ranges at 5 (peak):"] == "true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)"
+    assert labels["  Live ranges at 5 (peak):"] == "true peak of memory space 0: 580.0 KiB at step 4 (here 324.0 KiB)"
     symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
     assert [symbol.name for symbol in symbols or []] == ["BufferAssignment", "Used values", "HloLiveRange (max 7)"]
 

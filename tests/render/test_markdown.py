@@ -122,13 +122,13 @@ def test_a_report() -> None:
 
 |  | reserved | parameter | temp | output |
 |---|--:|--:|--:|--:|
-| 0 default | 580.0 KiB | 320.0 KiB | 256.0 KiB | 4.0 KiB |
+| HBM | 580.0 KiB | 320.0 KiB | 256.0 KiB | 4.0 KiB |
 
 ### Peak
 
 |  | live bytes | of reserved | at step | instruction | live at the printed peak |
 |---|--:|--:|--:|---|--:|
-| 0 default | 580.0 KiB | 100.0 % | 4 | `cublas-gemm.1` | 324.0 KiB |
+| HBM | 580.0 KiB | 100.0 % | 4 | `cublas-gemm.1` | 324.0 KiB |
 
 XLA prints a peak of 328.0 KiB at step 5.
 
@@ -136,14 +136,14 @@ XLA prints a peak of 328.0 KiB at step 5.
 
 |  | printed list | counted at step 5 | counted at step 4 |
 |---|--:|--:|--:|
-| live in default | 324.0 KiB | 324.0 KiB | 580.0 KiB |
+| live in HBM | 324.0 KiB | 324.0 KiB | 580.0 KiB |
 | + ended one step earlier | 0 B | 256.0 KiB | 0 B |
 | + shared bytes counted more than once | 4.0 KiB | 4.0 KiB | 0 B |
 | = XLA's sum | 328.0 KiB | 584.0 KiB | 580.0 KiB |
 
 XLA prints the first step at which its own sum is largest.
 
-### Live at the default peak: 580.0 KiB in 4 values at step 4 (`cublas-gemm.1`)
+### Live at the HBM peak: 580.0 KiB in 4 values at step 4 (`cublas-gemm.1`)
 
 | size | share | value | shape | live | op_name |
 |--:|--:|---|---|---|---|
@@ -152,7 +152,7 @@ XLA prints the first step at which its own sum is largest.
 
 ... and 2 smaller values
 
-### default peak by op_name: 580.0 KiB
+### HBM peak by op_name: 580.0 KiB
 
 | size | share | op_name |
 |--:|--:|---|
@@ -161,7 +161,7 @@ XLA prints the first step at which its own sum is largest.
 | 256.0 KiB | 44.1 % | &emsp;`reshape[new_sizes=(64, 1024) dimensions=None]`  1 value |
 | 4.0 KiB | 0.7 % | &emsp;(smaller) |
 
-### default peak by opcode: 580.0 KiB
+### HBM peak by opcode: 580.0 KiB
 
 | size | share | opcode |
 |--:|--:|---|
@@ -169,7 +169,7 @@ XLA prints the first step at which its own sum is largest.
 | 256.0 KiB | 44.1 % | `fusion`  1 value |
 | 4.0 KiB | 0.7 % | (smaller) |
 
-### default peak by kind: 580.0 KiB
+### HBM peak by kind: 580.0 KiB
 
 | size | share | kind |
 |--:|--:|---|
@@ -177,9 +177,9 @@ XLA prints the first step at which its own sum is largest.
 | 256.0 KiB | 44.1 % | `temp`  1 value |
 | 4.0 KiB | 0.7 % | (smaller) |
 
-### Preallocated temps in default
+### Preallocated temps in HBM
 
-|  | size | peak | fragmentation | free at the default peak | full size at steps |
+|  | size | peak | fragmentation | free at the HBM peak | full size at steps |
 |---|--:|--:|--:|--:|---|
 | allocation 4 | 256.0 KiB | 256.0 KiB | 0.0 % | 0 B in 0 holes | 3–4 |
 

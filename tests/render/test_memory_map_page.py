@@ -148,8 +148,8 @@ def test_the_script_and_the_style_stay_what_they_are(script: str, style: str) ->
 def test_without_a_script_the_peaks_are_told() -> None:
     page = _Page(_text(analysis_of(SEED), None, *page_sources()))
     assert page.of("title") == page.of("h1") == ["001_491faa5ce21a17c6: memory map"]
-    assert page.of("caption") == ["Memory spaces", "Live at the peak of default"]
-    assert page.of("td")[:5] == ["0 default", "580.0 KiB", "580.0 KiB", "4", "cublas-gemm.1"]
+    assert page.of("caption") == ["Memory spaces", "Live at the peak of HBM"]
+    assert page.of("td")[:5] == ["HBM", "580.0 KiB", "580.0 KiB", "4", "cublas-gemm.1"]
     assert page.of("td")[5:9] == ["256.0 KiB", "44.1 %", "param", "f32[64,256,4]{2,1,0}"]
     many = _Page(_text(analysis_of(WHILE), None, *page_sources()))
     assert many.of("p")[1:] == []

@@ -55,18 +55,18 @@ Live at step 3
   peak       XLA prints the peak at step 5
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
-Memory space  live bytes  of the peak  values       peak  at step   reserved
-  0 default     8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
-                                                                ^ fusion.2
-  1 vmem        4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
-                                                                ^ copy-start.2
-  2 smem             8 B      100.0 %       2        8 B        3        8 B
-                                                                ^ copy-start
-  5 cmem        4.00 MiB      100.0 %       1   4.00 MiB        3   4.00 MiB
-                                                                ^ copy-start
+Memory space   live bytes  of the peak  values       peak  at step   reserved
+  HBM            8.00 MiB       66.7 %       4  12.00 MiB        8  12.05 MiB
+                                                                 ^ fusion.2
+  VMEM           4.00 MiB      100.0 %       1   4.00 MiB        1   4.00 MiB
+                                                                 ^ copy-start.2
+  SMEM                8 B      100.0 %       2        8 B        3        8 B
+                                                                 ^ copy-start
+  host memory    4.00 MiB      100.0 %       1   4.00 MiB        3   4.00 MiB
+                                                                 ^ copy-start
 
-Live in default: 8.00 MiB in 4 values at step 3 (copy-start)
-                                         ^^^^^^ copy-start
+Live in HBM: 8.00 MiB in 4 values at step 3 (copy-start)
+                                     ^^^^^^ copy-start
       size   share  value                      shape                                                                           live  op_name
   4.00 MiB  50.0 %  x.1                        f32[1024,1024]{1,0:T(8,128)}                                                    0–9   x
                     ^^^ <13 x.1 @0>
@@ -77,13 +77,13 @@ Live in default: 8.00 MiB in 4 values at step 3 (copy-start)
      512 B   0.0 %  copy-start.2{}             (f32[1024,1024]{1,0:T(8,128)S(1)}, f32[1024,1024]{1,0:T(8,128)}, u32[]{:S(2)})  1–7
                     ^^^^^^^^^^^^^^ <21 copy-start.2{} @0>
 
-Live in vmem: 4.00 MiB in 1 value at step 3 (copy-start)
+Live in VMEM: 4.00 MiB in 1 value at step 3 (copy-start)
                                      ^^^^^^ copy-start
       size    share  value            shape                             live  op_name
   4.00 MiB  100.0 %  copy-start.2{0}  f32[1024,1024]{1,0:T(8,128)S(1)}  1–8
                      ^^^^^^^^^^^^^^^ <22 copy-start.2{0} @1>
 
-Live in smem: 8 B in 2 values at step 3 (copy-start)
+Live in SMEM: 8 B in 2 values at step 3 (copy-start)
                                  ^^^^^^ copy-start
   size   share  value            shape         live  op_name
    4 B  50.0 %  copy-start{2}    u32[]{:S(2)}  3–4
@@ -91,8 +91,8 @@ Live in smem: 8 B in 2 values at step 3 (copy-start)
    4 B  50.0 %  copy-start.2{2}  u32[]{:S(2)}  1–7
                 ^^^^^^^^^^^^^^^ <23 copy-start.2{2} @2>
 
-Live in cmem: 4.00 MiB in 1 value at step 3 (copy-start)
-                                     ^^^^^^ copy-start
+Live in host memory: 4.00 MiB in 1 value at step 3 (copy-start)
+                                            ^^^^^^ copy-start
       size    share  value          shape                             live  op_name
   4.00 MiB  100.0 %  copy-start{0}  f32[1024,1024]{1,0:T(8,128)S(5)}  3–6
                      ^^^^^^^^^^^^^ <16 copy-start{0} @5>
@@ -113,11 +113,11 @@ Live at step 4
              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ Live ranges at 5 (peak):
 
 Memory space  live bytes  of the peak  values       peak  at step   reserved
-  0 default    580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
+  HBM          580.0 KiB      100.0 %       4  580.0 KiB        4  580.0 KiB
                                                                 ^ cublas-gemm.1
 
-Live in default: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
-                                          ^^^^^^ cublas-gemm.1
+Live in HBM: 580.0 KiB in 4 values at step 4 (cublas-gemm.1)
+                                      ^^^^^^ cublas-gemm.1
        size   share  value  shape                 live  op_name
   256.0 KiB  44.1 %  param  f32[64,256,4]{2,1,0}  0–7
                      ^^^^^ <0 param @0>
@@ -136,7 +136,7 @@ History of allocation 2
            ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
   module     jit_roundtrip
   kind       preallocated-temp
-  size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
+  size       4.05 MiB (4,243,456 bytes) in HBM
   live       at most 4.00 MiB at once (98.9 %), first at step 3
                                                          ^^^^^^ copy-start
   idle       47.0 KiB are never in use at the same time as the rest
@@ -168,7 +168,7 @@ History of allocation 2
            ^^^^^^^^^^^^ allocation 2: size 4243456, page 0, preallocated-temp:
   module     jit_roundtrip
   kind       preallocated-temp
-  size       4.05 MiB (4,243,456 bytes) in memory space 0 (default)
+  size       4.05 MiB (4,243,456 bytes) in HBM
   live       at most 4.00 MiB at once (98.9 %), first at step 3
                                                          ^^^^^^ copy-start
   idle       47.0 KiB are never in use at the same time as the rest

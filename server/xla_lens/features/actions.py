@@ -29,6 +29,7 @@ from xla_lens.model.places.mentions import (
 )
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage
 from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import NONE
@@ -65,7 +66,7 @@ class ShowPage:
 class GoToPeak:
     """Go to the step at which the most bytes of a memory space are live."""
 
-    color: int
+    space: SpaceId
     step: int
     live_bytes: int
     place: Place
@@ -178,7 +179,7 @@ def _peak(analysis: Analysis, space: MemorySpace) -> Iterator[Action]:
     if space.peak_step is not None:
         place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
         if place:
-            yield GoToPeak(space.color, space.peak_step, space.peak_live_bytes, place)
+            yield GoToPeak(space.id, space.peak_step, space.peak_live_bytes, place)
 
 
 def _biography(analysis: Analysis, allocation: int) -> Iterator[Action]:

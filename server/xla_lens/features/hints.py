@@ -10,6 +10,7 @@ import numpy as np
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.mentions import made_bytes
 from xla_lens.model.hlo.module import HloModule
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import taken
 from xla_lens.syntax.columns import NONE, Column, Table
@@ -17,12 +18,12 @@ from xla_lens.syntax.columns import NONE, Column, Table
 
 @dataclass(frozen=True, slots=True)
 class LiveBytesHint:
-    """On an entry of the schedule, or its instruction: by colour the bytes live at that step, of the first memory space
-    and of those that have their peak there, which are `peaks`. The others are for the hover: there are up to nine.
+    """On an entry of the schedule, or on its instruction: the bytes live at that step in the first memory space and in
+    those that peak there, which are `peaks`. The hover lists the others: there are up to nine.
     """
 
-    live: tuple[tuple[int, int], ...]
-    peaks: tuple[int, ...]
+    live: tuple[tuple[SpaceId, int], ...]
+    peaks: tuple[SpaceId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class SizeHint:
 class PeakHint:
     """On the printed peak: the memory space of which the most bytes are missing there, with its true peak."""
 
-    color: int
+    space: SpaceId
     live_bytes: int
     peak_step: int
     peak_bytes: int
@@ -120,10 +121,8 @@ def _live_bytes(analysis: Analysis, rows: Column) -> Iterator[LiveBytesHint]:
     spaces = [space for space in analysis.memory.spaces if space.peak_live_bytes]
     live = [(space, space.live.at_each(schedule.step[rows]).tolist()) for space in spaces]
     for number, row in enumerate(rows.tolist()):
-        peaks = tuple(space.color for space in spaces if space.peak_step == schedule.step[row])
-        at_step = tuple(
-            (space.color, column[number]) for space, column in live if space is spaces[0] or space.color in peaks
-        )
+        peaks = tuple(space.id for space in spaces if space.peak_step == schedule.step[row])
+        at_step = tuple((space.id, column[number]) for space, column in live if space is spaces[0] or space.id in peaks)
         yield LiveBytesHint(at_step, peaks)
 
 
@@ -140,4 +139,4 @@ def _peaks(analysis: Analysis, rows: Column) -> Iterator[Hint]:
         here = [(space, space.live.at(int(peaks.step[row]))) for space in analysis.memory.spaces]
         space, live = max(here, key=lambda pair: pair[0].peak_live_bytes - pair[1], default=(None, 0))
         if space and space.peak_step is not None and live < space.peak_live_bytes:
-            yield Hint(int(peaks.end[row]), PeakHint(space.color, live, space.peak_step, space.peak_live_bytes))
+            yield Hint(int(peaks.end[row]), PeakHint(space.id, live, space.peak_step, space.peak_live_bytes))

@@ -18,6 +18,7 @@ from xla_lens.model.memory.printed_peak import DEFAULT_COLOR
 from xla_lens.model.places.mentions import Value
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, SummaryPage
 from xla_lens.model.places.places import Place, schedule_place
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import biggest, taken
@@ -68,7 +69,7 @@ Click: TypeAlias = Page | Place | Value | None
 class SpacePeak:
     """A memory space: the most bytes that are ever live in it, and those that it holds."""
 
-    color: int
+    space: SpaceId
     peak_bytes: int
     peak_step: int | None
     reserved_bytes: int
@@ -116,7 +117,7 @@ class UsesLens:
 class ShareLens:
     """A value has `size_bytes` of the `peak_bytes` live at the peak of a memory space."""
 
-    color: int
+    space: SpaceId
     size_bytes: int
     peak_bytes: int
     click: Click
@@ -124,17 +125,17 @@ class ShareLens:
 
 @dataclass(frozen=True, slots=True)
 class LiveLens:
-    """What is live at a step, by colour."""
+    """What is live at a step, by memory space."""
 
-    live: tuple[tuple[int, int], ...]
+    live: tuple[tuple[SpaceId, int], ...]
     click: Click
 
 
 @dataclass(frozen=True, slots=True)
 class PeakLens:
-    """What is live at a step in the memory spaces that have their peak there, by colour."""
+    """What is live at a step in the memory spaces that have their peak there, by memory space."""
 
-    live: tuple[tuple[int, int], ...]
+    live: tuple[tuple[SpaceId, int], ...]
     click: Click
 
 
@@ -142,7 +143,7 @@ class PeakLens:
 class TruePeakLens:
     """A memory space has its peak at another step than the printed one."""
 
-    color: int
+    space: SpaceId
     step: int
     live_bytes: int
     click: Click
@@ -186,8 +187,8 @@ def lens_facts(analysis: Analysis, lens: Lens) -> LensFacts | None:
         case LensKind.PEAK:
             return _peak(analysis, number)
         case LensKind.PRINTED_PEAK:
-            live = ((space.color, space.live.at(number)) for space in analysis.memory.spaces)
-            return LiveLens(tuple((color, size) for color, size in live if size), click=LiveSetPage(number))
+            live = ((space.id, space.live.at(number)) for space in analysis.memory.spaces)
+            return LiveLens(tuple((space, size) for space, size in live if size), click=LiveSetPage(number))
         case LensKind.TRUE_PEAK:
             return _true_peak(analysis, number)
 
@@ -267,7 +268,7 @@ def _is_at_peak(analysis: Analysis, rows: Column) -> NDArray[np.bool_]:
 
 def _summary(analysis: Analysis) -> SummaryLens:
     spaces = (
-        SpacePeak(space.color, space.peak_live_bytes, space.peak_step, space.reserved_bytes)
+        SpacePeak(space.id, space.peak_live_bytes, space.peak_step, space.reserved_bytes)
         for space in analysis.memory.spaces
     )
     findings = sum(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in analysis.findings)
@@ -299,11 +300,11 @@ def _share(analysis: Analysis, value: int) -> ShareLens | None:
     if space is None or space.peak_step is None or not _is_at_peak(analysis, np.array([value]))[0]:
         return None
     page = LiveSetPage(space.peak_step)
-    return ShareLens(space.color, int(values.size_bytes[value]), space.peak_live_bytes, page)
+    return ShareLens(space.id, int(values.size_bytes[value]), space.peak_live_bytes, page)
 
 
 def _peak(analysis: Analysis, step: int) -> PeakLens | None:
-    live = tuple((space.color, space.peak_live_bytes) for space in analysis.memory.spaces if space.peak_step == step)
+    live = tuple((space.id, space.peak_live_bytes) for space in analysis.memory.spaces if space.peak_step == step)
     return PeakLens(live, LiveSetPage(step)) if live else None
 
 
@@ -312,4 +313,4 @@ def _true_peak(analysis: Analysis, color: int) -> TruePeakLens | None:
     if space is None or space.peak_step is None:
         return None
     place = schedule_place(analysis.dump, analysis.dump.schedule_row(space.peak_step))
-    return TruePeakLens(color, space.peak_step, space.peak_live_bytes, place)
+    return TruePeakLens(space.id, space.peak_step, space.peak_live_bytes, place)

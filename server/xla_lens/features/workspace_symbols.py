@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.summary import Entries, EntryKind, SetSummary, characters_in
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.syntax.columns import NONE, Column
 from xla_lens.syntax.file_names import FileKind
@@ -35,7 +36,7 @@ class Query:
     kinds: frozenset[EntryKind] = frozenset()
     modules: frozenset[str] = frozenset()
     allocation_kinds: frozenset[int] = frozenset()
-    colors: frozenset[int] = frozenset()
+    spaces: frozenset[SpaceId] = frozenset()
     least_bytes: int | None = None
     most_bytes: int | None = None
     is_at_peak: bool = False
@@ -56,7 +57,7 @@ class WorkspaceSymbol:
     start_column: int
     end_column: int
     size_bytes: int | None
-    color: int | None
+    space: SpaceId | None
     allocation_kind: str | None
     is_at_peak: bool
     live_range: tuple[int, int] | None
@@ -108,10 +109,13 @@ def _fits(summary: SetSummary, query: Query) -> NDArray[np.bool_]:
     """Which entries fit the filters."""
     entries, module = summary.entries, summary.module.lower()
     fits = np.full(len(entries), not query.modules or any(part.lower() in module for part in query.modules))
+    colors = {space.color for space in query.spaces if space.backend is summary.backend}
+    if query.spaces and not colors:
+        fits[:] = False
     for column, numbers in (
         (entries.kind, query.kinds),
         (entries.allocation_kind, query.allocation_kinds),
-        (entries.color, query.colors),
+        (entries.color, colors),
     ):
         if numbers:
             fits &= np.any([column == number for number in numbers], axis=0)
@@ -178,7 +182,11 @@ def _best(summaries: Sequence[SetSummary], matches: Sequence[_Matches], limit: i
 def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
     entries = summary.entries
     file, start = summary.files[entries.file[row]], int(entries.column[row])
-    allocation_kind, start_step = int(entries.allocation_kind[row]), int(entries.start_step[row])
+    color, allocation_kind, start_step = (
+        int(entries.color[row]),
+        int(entries.allocation_kind[row]),
+        int(entries.start_step[row]),
+    )
     return WorkspaceSymbol(
         name=entries.label(row),
         kind=EntryKind(int(entries.kind[row])),
@@ -189,7 +197,7 @@ def _symbol(summary: SetSummary, row: int) -> WorkspaceSymbol:
         start_column=start,
         end_column=start + int(entries.width[row]),
         size_bytes=_known(entries.size_bytes[row]),
-        color=_known(entries.color[row]),
+        space=SpaceId(color, summary.backend) if color != NONE else None,
         allocation_kind=KIND_NAMES[allocation_kind] if allocation_kind != NONE else None,
         is_at_peak=bool(entries.is_at_peak[row]),
         live_range=(start_step, int(entries.end_step[row])) if start_step != NONE else None,

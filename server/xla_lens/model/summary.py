@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.memory.over_time import Memory, covering
+from xla_lens.model.tables.backend import Backend, SpaceId
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.kinds import allocation_kinds
@@ -82,10 +83,15 @@ class Entries:
 class SpaceSummary:
     """One memory space. `peak_step` is None if nothing is ever live."""
 
-    color: int
+    id: SpaceId
     reserved_bytes: int
     peak_step: int | None
     peak_live_bytes: int
+
+    @property
+    def color(self) -> int:
+        """XLA's number for the memory space."""
+        return self.id.color
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,7 @@ class SetSummary:
     """
 
     module: str
+    backend: Backend | None
     files: tuple[FileSummary, ...]
     spaces: tuple[SpaceSummary, ...]
     allocation_count: int
@@ -122,9 +129,10 @@ def summarise(analysis: Analysis, encoding: Encoding) -> SetSummary:
     parts = (_module_rows(dump, module, memory), _allocation_rows(dump, memory, at_peak), _value_rows(dump, at_peak))
     return SetSummary(
         module=module,
+        backend=dump.backend,
         files=tuple(FileSummary(file.label, file.kind) for file in dump.files),
         spaces=tuple(
-            SpaceSummary(space.color, space.reserved_bytes, space.peak_step, space.peak_live_bytes)
+            SpaceSummary(space.id, space.reserved_bytes, space.peak_step, space.peak_live_bytes)
             for space in memory.spaces
         ),
         allocation_count=len(dump.allocations),

@@ -4,8 +4,9 @@ from typing import Final
 
 from xla_lens.features.actions import Action, Explain, GoToPeak, GoToRelated, GoToSource, ShowPage
 from xla_lens.model.places.pages import BiographyPage, LiveSetPage, Page, ReportPage, SummaryPage
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.messages import related_message
-from xla_lens.render.numbers import human, shortened, space_name
+from xla_lens.render.numbers import human, shortened
 
 
 def action_title(action: Action) -> str:
@@ -18,8 +19,8 @@ def action_title(action: Action) -> str:
             return f"Go to line {document.row(related.place.start) + 1:,}: {related_message(related)}"
         case ShowPage(page):
             return f"Show {_page(page)}"
-        case GoToPeak(color, step, live_bytes):
-            return f"Go to the true peak of {space_name(color)}: {human(live_bytes)} at step {step}"
+        case GoToPeak(space, step, live_bytes):
+            return f"Go to the true peak of {space_name(space)}: {human(live_bytes)} at step {step}"
         case GoToSource(frame):
             line = f":{frame.line}" if frame.line is not None else ""
             function = f" in {shortened(frame.function, _WIDEST)}" if frame.function else ""

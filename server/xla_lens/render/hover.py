@@ -16,7 +16,8 @@ from xla_lens.features.hover.facts import (
     ValueName,
 )
 from xla_lens.render.markdown import code, table
-from xla_lens.render.numbers import counted, exact, human, percent, shortened, space_name
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted, exact, human, percent, shortened
 from xla_lens.render.padding import padding_part
 from xla_lens.render.sources import stack_lines
 from xla_lens.syntax.columns import Kind
@@ -78,16 +79,16 @@ def _value(facts: ValueFacts) -> Iterator[str]:
             yield f"  - {padding_part(part)}"
     if facts.allocation:
         allocation = _allocation_name(facts.allocation)
-        yield f"- at offset {facts.offset:,} of {allocation}, memory space {_space(facts.color)}"
+        yield f"- at offset {facts.offset:,} of {allocation}, {space_name(facts.space)}"
     if facts.live_range:
         yield from _live_range(facts.live_range)
     elif FileKind.LIVE_RANGE not in facts.missing:
         yield "- no live range: it takes part in the reserved bytes only"
     if facts.live_at_peak and facts.size_bytes is not None:
         share = percent(facts.size_bytes, facts.peak_bytes)
-        yield f"- **live at the peak** of {_space(facts.color)}: {share} of {human(facts.peak_bytes)}"
+        yield f"- **live at the peak** of {space_name(facts.space)}: {share} of {human(facts.peak_bytes)}"
     elif facts.live_range and facts.peak_bytes:
-        yield f"- not live at the peak of {_space(facts.color)} ({human(facts.peak_bytes)})"
+        yield f"- not live at the peak of {space_name(facts.space)} ({human(facts.peak_bytes)})"
     if facts.neighbour_count:
         yield from _neighbours(facts)
     if facts.opcode:
@@ -160,7 +161,7 @@ def _allocation_name(facts: AllocationName) -> str:
 def _allocation(facts: AllocationFacts) -> Iterator[str]:
     yield f"**allocation {facts.name.index}** · **{human(facts.name.size_bytes)}** · {kind_text(facts.name.kind)}"
     yield ""
-    yield f"- size {exact(facts.name.size_bytes)} in memory space {_space(facts.color)}"
+    yield f"- size {exact(facts.name.size_bytes)} in {space_name(facts.space)}"
     if facts.parameter is not None:
         yield f"- parameter {facts.parameter}"
     if facts.shape is not None:
@@ -172,8 +173,8 @@ def _allocation(facts: AllocationFacts) -> Iterator[str]:
             f"first at step {facts.peak_step}; {human(size - facts.peak_bytes)} are never used at the same time"
         )
         yield (
-            f"- at the peak of {_space(facts.color)}, step {facts.space_peak_step}: {human(facts.live_at_space_peak)} "
-            f"live, {human(size - facts.live_at_space_peak)} idle"
+            f"- at the peak of {space_name(facts.space)}, step {facts.space_peak_step}: "
+            f"{human(facts.live_at_space_peak)} live, {human(size - facts.live_at_space_peak)} idle"
         )
         if len(facts.fill) > 1 and size:
             yield f"- fill over time `{''.join(_bar(part, size) for part in facts.fill)}`"
@@ -208,8 +209,8 @@ def _step(facts: StepFacts) -> Iterator[str]:
     name = f" · {code(facts.instruction)}" if facts.instruction else " · the end of the program"
     yield f"**step {facts.step}**{name}"
     yield ""
-    for color, before, at, after in facts.live:
-        yield f"- {_space(color)}: {human(at)} live; before {human(before)}, after {human(after)}"
+    for space, before, at, after in facts.live:
+        yield f"- {space_name(space)}: {human(at)} live; before {human(before)}, after {human(after)}"
     if FileKind.BUFFER_ASSIGNMENT in facts.missing:
         yield from _missing(facts.missing)
         return
@@ -230,7 +231,7 @@ def _peak(facts: PeakFacts) -> Iterator[str]:
         return
     rows = [
         (
-            _space(space.color),
+            space_name(space.space),
             human(space.peak_bytes),
             f"{space.peak_step} {code(space.peak_instruction or '')}" if space.peak_step is not None else "-",
             human(space.live_at_printed),
@@ -270,11 +271,8 @@ def _reasons(facts: PeakFacts) -> Iterator[str]:
     if facts.is_whole_tuples:
         yield "- This release of XLA prints an element of a tuple with the size of the whole tuple's table of pointers."
     if facts.other_space_bytes:
-        yield f"- Its list mixes memory spaces: {human(facts.other_space_bytes)} of it are not in the default one."
+        other = human(facts.other_space_bytes)
+        yield f"- Its list mixes memory spaces: {other} of it are not in {space_name(default.space)}."
     if facts.assigned_bytes > facts.printed_bytes:
         more = facts.assigned_bytes - facts.printed_bytes
         yield f"- It adds up shapes without padding; what it lists was given {human(more)} more."
-
-
-def _space(color: int) -> str:
-    return f"{color} ({space_name(color)})"

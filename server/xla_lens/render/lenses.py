@@ -15,7 +15,9 @@ from xla_lens.features.lenses import (
     TruePeakLens,
     UsesLens,
 )
-from xla_lens.render.numbers import counted, human, percent, space_name
+from xla_lens.model.tables.backend import SpaceId
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted, human, percent
 
 _MOST_SPACES: Final = 3
 
@@ -32,14 +34,14 @@ def lens_title(facts: LensFacts) -> str:
             return f"{fill}{counted(values, 'value')}"
         case UsesLens(uses, instructions):
             return f"{counted(uses, 'use')} in {counted(instructions, 'instruction')}" if uses else "no uses"
-        case ShareLens(color, size, peak):
-            return f"{percent(size, peak)} of the peak of {space_name(color)}"
+        case ShareLens(space, size, peak):
+            return f"{percent(size, peak)} of the peak of {space_name(space)}"
         case PeakLens(live):
             return f"show what is live at the peak: {_sizes(live)}"
         case LiveLens(live):
             return f"show what is live here: {_sizes(live)}"
-        case TruePeakLens(color, step, live):
-            return f"true peak of {space_name(color)}: {human(live)} at step {step}"
+        case TruePeakLens(space, step, live):
+            return f"true peak of {space_name(space)}: {human(live)} at step {step}"
 
 
 def _summary(facts: SummaryLens) -> str:
@@ -53,11 +55,11 @@ def _summary(facts: SummaryLens) -> str:
 
 def _space(space: SpacePeak) -> str:
     peak = f"peak {human(space.peak_bytes)}, " if space.peak_step is not None else ""
-    return f"{space_name(space.color)}: {peak}reserved {human(space.reserved_bytes)}"
+    return f"{space_name(space.space)}: {peak}reserved {human(space.reserved_bytes)}"
 
 
-def _sizes(live: Sequence[tuple[int, int]]) -> str:
-    biggest = sorted(live, key=lambda space: space[1], reverse=True)
-    told = ", ".join(f"{human(size)} of {space_name(color)}" for color, size in biggest[:_MOST_SPACES])
+def _sizes(live: Sequence[tuple[SpaceId, int]]) -> str:
+    biggest = sorted(live, key=lambda entry: entry[1], reverse=True)
+    told = ", ".join(f"{human(size)} of {space_name(space)}" for space, size in biggest[:_MOST_SPACES])
     more = len(biggest) - _MOST_SPACES
     return (told or "nothing") + (f" and {counted(more, 'more memory space')}" if more > 0 else "")

@@ -4,9 +4,6 @@ import re
 from typing import Final
 
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-_SPACES: Final = {0: "default", 1: "vmem", 2: "smem", 3: "hbm", 4: "host", 5: "cmem"}
-_COLORS: Final = {name: color for color, name in _SPACES.items()}
-_COLOR: Final = re.compile(r"(?:color_)?(\d{1,9})")
 
 
 def human(size_bytes: int) -> str:
@@ -29,20 +26,14 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def space_name(color: int) -> str:
-    """The name of a memory space, as XLA's own reports have it (GetMemorySpaceName)."""
-    return _SPACES.get(color, f"color_{color}")
-
-
-def parse_space(text: str) -> int | None:
-    """The colour of a memory space by its name, ``vmem`` or ``color_7``, or by its number; None if it is none."""
-    number = _COLOR.fullmatch(text)
-    return int(number[1]) if number else _COLORS.get(text)
-
-
 def counted(number: int, noun: str) -> str:
     """A number of things: ``1 value``, ``2,170 values``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def capitalized(text: str) -> str:
+    """A text with a capital first letter, for the start of a sentence or title."""
+    return text[:1].upper() + text[1:]
 
 
 def shortened(text: str, width: int) -> str:

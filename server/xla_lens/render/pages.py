@@ -17,13 +17,14 @@ from xla_lens.features.report.pages import (
 from xla_lens.model.places.places import Place
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.render.hover import kind_text
-from xla_lens.render.numbers import exact, human, percent, space_name
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import exact, human, percent
 from xla_lens.render.report import missing_step, report_markdown, report_outline
 from xla_lens.render.report.allocations import history_section
 from xla_lens.render.report.blocks import Linked, Name, Outline, Section, Sections, Table, Text, headers
 from xla_lens.render.report.peak import live_at_step_sections
 from xla_lens.render.report.text import Layout, text_lines
-from xla_lens.render.report.values import allocation_link, space_label, step_link
+from xla_lens.render.report.values import allocation_link, space_of, step_link
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import module_name
 
@@ -121,7 +122,7 @@ def _sums(report: Report) -> Sections:
 def _sum(report: Report, one: SpaceReport) -> tuple[Text, ...]:
     space, live_bytes = one.space, one.at_step.live_bytes if one.at_step else 0
     return (
-        space_label(report, one),
+        space_of(report, one),
         human(live_bytes),
         percent(live_bytes, space.peak_live_bytes),
         f"{len(one.at_step.values) if one.at_step else 0:,}",
@@ -147,7 +148,7 @@ def _allocation(facts: HistoryFacts) -> Iterator[tuple[str, Text]]:
     yield from _module(next((name for file in dump.files if (name := module_name(file.label))), None))
     if kind_words := kind_text(Kind(max(0, kind))):
         yield "kind", kind_words
-    yield "size", f"{exact(history.size_bytes)} in memory space {color} ({space_name(color)})"
+    yield "size", f"{exact(history.size_bytes)} in {space_name(dump.space_id(color))}"
     if history.peak_step is not None:
         share = percent(history.peak_bytes, history.size_bytes)
         most = f"at most {human(history.peak_bytes)} at once ({share}), first at "

@@ -18,7 +18,8 @@ from typing import Final
 from xla_lens.features.workspace_symbols import Query, WorkspaceSymbol
 from xla_lens.model.summary import EntryKind
 from xla_lens.model.tables.kinds import KIND_NAMES
-from xla_lens.render.numbers import human, parse_size, parse_space, percent, space_name
+from xla_lens.render.memory_spaces import parse_spaces, space_name
+from xla_lens.render.numbers import human, parse_size, percent
 
 _BOUND: Final = re.compile(r"([<>]=?)(.+)")
 
@@ -46,8 +47,8 @@ def container_text(symbol: WorkspaceSymbol) -> str:
         parts.append(f"{percent(symbol.most_live_bytes, symbol.size_bytes)} live at once")
     if symbol.allocation_kind is not None:
         parts.append(symbol.allocation_kind)
-    if symbol.color:
-        parts.append(space_name(symbol.color))
+    if symbol.space and symbol.space.color:
+        parts.append(space_name(symbol.space))
     if symbol.is_at_peak:
         parts.append("live at the peak")
     return " · ".join(parts)
@@ -79,8 +80,8 @@ def _with_filter(query: Query, word: str) -> Query | None:
             return replace(query, kinds=query.kinds | kinds) if kinds else None
         case "peak", "":
             return replace(query, is_at_peak=True)
-    space = parse_space(wanted if name == "space" else name)
-    if space is not None and (name == "space" or not (wanted or name.isdecimal())):
-        return replace(query, colors=query.colors | {space})
+    spaces = parse_spaces(wanted if name == "space" else name)
+    if spaces and (name == "space" or not (wanted or name.isdecimal())):
+        return replace(query, spaces=query.spaces | spaces)
     allocation_kinds = {number for number, kind in enumerate(KIND_NAMES) if kind.startswith(name) and not wanted}
     return replace(query, allocation_kinds=query.allocation_kinds | allocation_kinds) if allocation_kinds else None

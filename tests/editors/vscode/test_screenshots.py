@@ -38,7 +38,7 @@ def test_screenshots_can_be_taken(open_window: OpenWindow, workspace: Path, tmp_
         window.command("XLA Lens: Focus on XLA Memory View")
         window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         window.expand("XLA Memory", "jit_train_step")
-        window.expand("XLA Memory", "Memory space 0 default")
+        window.expand("XLA Memory", "host memory")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         keep(window, "text")
         window.go_to(67, 7)

@@ -55,7 +55,7 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
         window.reload()
         map = Map(window.page)
         assert map.eval("map.state") == saved
-        assert _space(map) == "default: 4.21 MiB of 4.22 MiB"
+        assert _space(map) == "host memory: 4.21 MiB of 4.22 MiB"
         # Another program rewrites the file: dot is no longer live at the former peak.
         text = file.read_text().replace("    dot{}:35-37", "    dot{}:37-37")
 
@@ -65,7 +65,7 @@ def test_map_survives_a_window_reload_and_follows_file_changes(open_window: Open
             window.page.wait_for_timeout(2000)
             return _space(map)
 
-        wait_for(written, lambda text: text == "default: 4.06 MiB of 4.22 MiB", SECONDS)
+        wait_for(written, lambda text: text == "host memory: 4.06 MiB of 4.22 MiB", SECONDS)
         wait_for(window.status, lambda texts: " 4.06 MiB peak of 4.22 MiB" in texts, SECONDS)
         assert map.eval("map.state") == saved
         window.wait_for_line("    30:dot.14.06 MiB live ◀ peak")
@@ -107,16 +107,16 @@ def test_several_memory_spaces_and_a_dump_without_schedule(open_window: OpenWind
         modules = window.has_rows("XLA Memory", "jit_roundtrip", "jit_train_step")
         assert modules == ["jit_roundtrip12.00 MiB", "jit_train_step4.22 MiB reserved"]
         window.expand("XLA Memory", "jit_train_step")
-        window.has_rows("XLA Memory", "Memory space 0 default4.22 MiB reserved", "Allocations30 allocations", "Files1")
+        window.has_rows("XLA Memory", "host memory4.22 MiB reserved", "Allocations30 allocations", "Files1")
         window.row("XLA Memory", "jit_train_step").click()
         window.expand("XLA Memory", "jit_roundtrip")
-        spaces = ["0 default12.00 MiB at step 8", "1 vmem4.00 MiB at step 1", "2 smem8 B at step 3"]
-        spaces += ["5 cmem4.00 MiB at step 3"]
-        window.has_rows("XLA Memory", *(f"Memory space {space}" for space in spaces), "Allocations6", "Files5")
+        spaces = ["HBM12.00 MiB at step 8", "VMEM4.00 MiB at step 1", "SMEM8 B at step 3"]
+        spaces += ["host memory4.00 MiB at step 3"]
+        window.has_rows("XLA Memory", *spaces, "Allocations6", "Files5")
         window.row("XLA Memory", "jit_roundtrip").hover()
         window.page.locator('.monaco-list-row .action-label[aria-label^="Show Memory Map"]').first.click()
         map = Map(window.page)
         assert map.eval("document.documentElement.dataset.contrast") == "more"
-        assert (_space(map), map.eval("map.drawnCount")) == ("default: 12.00 MiB of 12.05 MiB", 7)
-        map.choose("space", "vmem: 4.00 MiB of 4.00 MiB")
+        assert (_space(map), map.eval("map.drawnCount")) == ("HBM: 12.00 MiB of 12.05 MiB", 7)
+        map.choose("space", "VMEM: 4.00 MiB of 4.00 MiB")
         wait_for(lambda: map.eval("[map.color, map.liveBytes]"), lambda text: text == [1, 4 << 20], SECONDS)

@@ -16,12 +16,12 @@ def test_dump_has_hints_status_lenses_and_hovers(open_window: OpenWindow, worksp
         window.wait_for_line("    0:params_0__0_.12.43 MiB live")
         wait_for(window.status, lambda texts: " 4.21 MiB peak of 4.22 MiB" in texts, SECONDS)
         assert "XLA Dump" in window.status()
-        wait_for(window.lenses, lambda lenses: lenses[:1] == ["default: peak 4.21 MiB, reserved 4.22 MiB"], SECONDS)
+        wait_for(window.lenses, lambda lenses: lenses[:1] == ["host memory: peak 4.21 MiB, reserved 4.22 MiB"], SECONDS)
         # A click on the status bar goes to the peak.
         window.page.locator(".statusbar-item", has_text="MiB peak of").click()
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.wait_for_line(_PEAK)
-        assert "show what is live at the peak: 4.21 MiB of default" in wait_for(
+        assert "show what is live at the peak: 4.21 MiB of host memory" in wait_for(
             window.lenses, lambda lenses: len(lenses) > 0, SECONDS
         )
         text = window.hover()
@@ -36,7 +36,7 @@ def test_problem_leads_to_the_true_peak(open_window: OpenWindow, workspace: Path
         window.command("Problems: Focus on Problems View")
         (name, problem, related) = wait_for(lambda: window.rows("Problems"), lambda rows: len(rows) == 3, SECONDS)
         assert name.startswith(file.name)
-        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of memory space 0 are live")
+        assert problem.startswith("The printed peak is not the real one: 3.96 MiB of host memory are live")
         assert related.endswith("Real peak")
         window.row("Problems", "Real peak").click()
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
@@ -50,9 +50,9 @@ def test_tree_leads_from_modules_to_values(open_window: OpenWindow, workspace: P
         modules = window.has_rows("XLA Memory", "jit_matmul_bias_relu", "jit_train_step", "001_491faa5ce21a17c6")
         assert [row[-8:] for row in modules] == ["5.00 MiB", "4.21 MiB", "80.0 KiB"]
         window.expand("XLA Memory", "jit_train_step")
-        window.has_rows("XLA Memory", "Memory space 0 default", "Allocations30 allocations", "Files5")
+        window.has_rows("XLA Memory", "host memory", "Allocations30 allocations", "Files5")
         # Expanding a memory space goes to its peak and lists what is live there, largest first.
-        window.expand("XLA Memory", "Memory space 0 default")
+        window.expand("XLA Memory", "host memory")
         wait_for(window.cursor, lambda place: place[0] == 39, SECONDS)
         window.has_rows("XLA Memory", "params_0__0_.11.53 MiB · 36.3 %", "dot1.53 MiB · 36.3 %")
         window.row("XLA Memory", "dot1.53 MiB").click()
@@ -104,7 +104,7 @@ def test_tooltips_of_the_map_are_the_hovers_of_the_text(open_window: OpenWindow,
         assert map.hover_value("copy.2").split() == of_value.split()
         assert map.hover_step(17).split() == of_step.split()
         text = map.hover_allocation("dot", 0)
-        assert "at the peak of 0 (default), step 36" in text
+        assert "at the peak of host memory, step 36" in text
         assert text.endswith("Nothing is live here.")
 
 

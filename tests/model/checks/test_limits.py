@@ -23,7 +23,7 @@ def test_the_peak() -> None:
     assert (
         _text(analysis_of(SWAP), 100, None)
         == """\
-error[max-peak] 1.2 KiB (1,200 bytes) of memory space 0 are live at step 1, more than the limit of 100 B.
+error[max-peak] 1.2 KiB (1,200 bytes) of host memory are live at step 1, more than the limit of 100 B.
     1:copy
     ^^^^^^"""
     )
@@ -33,7 +33,7 @@ def test_what_is_reserved() -> None:
     assert (
         _text(analysis_of(SWAP), None, 1000)
         == """\
-error[max-reserved] 1.6 KiB (1,616 bytes) of memory space 0 are reserved, more than the limit of 1000 B. This is the
+error[max-reserved] 1.6 KiB (1,616 bytes) of host memory are reserved, more than the limit of 1000 B. This is the
 largest allocation.
 allocation 3: size 800, preallocated-temp:
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"""

@@ -174,8 +174,8 @@ def test_a_peak_that_is_none() -> None:
     assert (
         "\n".join(finding_lines(finding))
         == """\
-information[peak-understated] The printed peak is not the real one: 324.0 KiB of memory space 0 are live at step 5,
-but 580.0 KiB at step 4 (`cublas-gemm.1`). XLA adds up shapes to find the step, not allocated bytes.
+information[peak-understated] The printed peak is not the real one: 324.0 KiB of HBM are live at step 5, but 580.0
+KiB at step 4 (`cublas-gemm.1`). XLA adds up shapes to find the step, not allocated bytes.
   Live ranges at 5 (peak):
   ^^^^^^^^^^^^^^^^^^^^^^^^
 -- Real peak

@@ -123,7 +123,7 @@ test("extension: the tree lists modules, greatest peak first", async () => {
   const parts = await tree.getChildren(module);
   assert.deepEqual(
     parts.map(({ item }) => item.label),
-    ["Memory space 0 default", "Allocations", "Files"],
+    ["host memory", "Allocations", "Files"],
   );
   const live = parts[0] ? await tree.getChildren(parts[0]) : [];
   assert.equal(live.length, 13);

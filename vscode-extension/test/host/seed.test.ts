@@ -84,13 +84,13 @@ test("odd name: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
     [hints[0], hints.at(-1)],
-    ["3: live 0-7", "73: true peak of default: 580.0 KiB at step 4 (here 324.0 KiB)"],
+    ["3: live 0-7", "73: true peak of HBM: 580.0 KiB at step 4 (here 324.0 KiB)"],
   );
 });
 
 test("odd name: code lenses", async () => {
   assert.deepEqual((await ask.lenses(await document())).slice(0, 3), [
-    "1: default: peak 580.0 KiB, reserved 580.0 KiB (xla-lens.showSummary)",
+    "1: HBM: peak 580.0 KiB, reserved 580.0 KiB (xla-lens.showSummary)",
     "6: 2 values (xla-lens.showBiography)",
     "11: 100.0 % used at once, 1 value (xla-lens.showBiography)",
   ]);
@@ -104,7 +104,7 @@ test("odd name: links", async () => {
 });
 
 test("odd name: code actions", async () => {
-  assert.ok((await ask.actions(await place())).includes("Go to the true peak of default: 580.0 KiB at step 4"));
+  assert.ok((await ask.actions(await place())).includes("Go to the true peak of HBM: 580.0 KiB at step 4"));
 });
 
 test("odd name: call hierarchy", async () => {

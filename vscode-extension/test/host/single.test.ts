@@ -72,14 +72,14 @@ test("one file: inlay hints", async () => {
   const hints = await ask.hints(await document());
   assert.deepEqual(
     [hints[0], hints[10], hints.at(-1)],
-    ["3: live 3-5", "66: 5.00 MiB live ◀ peak", "77: true peak of default: 5.00 MiB at step 3 (here 3.50 MiB)"],
+    ["3: live 3-5", "66: 5.00 MiB live ◀ peak", "77: true peak of HBM: 5.00 MiB at step 3 (here 3.50 MiB)"],
   );
 });
 
 test("one file: code lenses", async () => {
   const lenses = await ask.lenses(await document());
   assert.deepEqual(lenses.slice(0, 4), [
-    "1: default: peak 5.00 MiB, reserved 5.00 MiB (xla-lens.showSummary)",
+    "1: HBM: peak 5.00 MiB, reserved 5.00 MiB (xla-lens.showSummary)",
     "2: 2 values (xla-lens.showBiography)",
     "11: 100.0 % used at once, 2 values (xla-lens.showBiography)",
     "18: 1 use in 1 instruction (xla-lens.showReferences)",
@@ -95,7 +95,7 @@ test("one file: links", async () => {
 
 test("one file: code actions", async () => {
   assert.deepEqual(await ask.actions(await place()), [
-    "Go to the true peak of default: 5.00 MiB at step 3",
+    "Go to the true peak of HBM: 5.00 MiB at step 3",
     "Show who holds which bytes of allocation 1 when",
     "Show the report as Markdown",
   ]);

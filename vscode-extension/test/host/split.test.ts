@@ -98,17 +98,17 @@ test("three files: inlay hints", async () => {
       "3: 2.43 MiB live",
       "39: 4.21 MiB live ◀ peak",
       "67: 1.53 MiB",
-      "84: true peak of default: 4.21 MiB at step 36 (here 3.96 MiB)",
+      "84: true peak of host memory: 4.21 MiB at step 36 (here 3.96 MiB)",
     ],
   );
 });
 
 test("three files: code lenses", async () => {
   assert.deepEqual(await ask.lenses(await document()), [
-    "1: default: peak 4.21 MiB, reserved 4.22 MiB (xla-lens.showSummary)",
-    "39: show what is live at the peak: 4.21 MiB of default (xla-lens.showLiveSet)",
-    "84: show what is live here: 3.96 MiB of default (xla-lens.showLiveSet)",
-    "84: true peak of default: 4.21 MiB at step 36 (xla-lens.goTo)",
+    "1: host memory: peak 4.21 MiB, reserved 4.22 MiB (xla-lens.showSummary)",
+    "39: show what is live at the peak: 4.21 MiB of host memory (xla-lens.showLiveSet)",
+    "84: show what is live here: 3.96 MiB of host memory (xla-lens.showLiveSet)",
+    "84: true peak of host memory: 4.21 MiB at step 36 (xla-lens.goTo)",
   ]);
 });
 
@@ -126,7 +126,7 @@ test("three files: code actions", async () => {
   assert.deepEqual(
     (await ask.actions(await place())).filter((title) => !title.includes("programs") && !title.includes("progs")),
     [
-      "Go to the true peak of default: 4.21 MiB at step 36",
+      "Go to the true peak of host memory: 4.21 MiB at step 36",
       "Show who holds which bytes of allocation 29 when",
       "Show the report as Markdown",
     ],
@@ -149,7 +149,7 @@ test("three files: problems", async () => {
   );
   assert.match(
     found ?? "",
-    /^84: Information peak-understated: The printed peak is not the real one: 3\.96 MiB of memory space 0/,
+    /^84: Information peak-understated: The printed peak is not the real one: 3\.96 MiB of host memory/,
   );
   assert.deepEqual(others, []);
 });

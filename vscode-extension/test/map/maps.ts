@@ -45,7 +45,7 @@ export function mapOf(slots: Slot[], allocationSizes: number[], stepCount: numbe
     spaces: [
       {
         color: 0,
-        name: "default",
+        name: "HBM",
         reservedBytes: allocationSizes.reduce((sum, size) => sum + size, 0),
         peakLiveBytes: peak,
         peakStep: peak ? live.indexOf(peak) : -1,

@@ -29,7 +29,7 @@ def allocation_facts(analysis: Analysis, allocation: int) -> AllocationFacts:
         parameter = f"{table.parameter[allocation]}{'' if index == '{}' else index}"
     return AllocationFacts(
         name=allocation_name(dump, allocation),
-        color=int(table.color[allocation]),
+        space=dump.space_id(int(table.color[allocation])),
         parameter=parameter,
         shape=_header_shape(dump, allocation),
         values=len(values),

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from xla_lens.model.advice.padding import Padding
 from xla_lens.model.hlo.stack_frames import StackFrame
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.syntax.columns import Kind
 from xla_lens.syntax.file_names import FileKind
 
@@ -64,7 +65,7 @@ class ValueFacts:
     id: int
     label: str
     alias: str | None
-    color: int
+    space: SpaceId
     shape: str | None
     size_bytes: int | None
     padding: Padding | None
@@ -98,7 +99,7 @@ class AllocationFacts:
     """
 
     name: AllocationName
-    color: int
+    space: SpaceId
     parameter: str | None
     shape: str | None
     values: int
@@ -113,13 +114,13 @@ class AllocationFacts:
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """A step. For each memory space with live bytes: the colour, and the bytes live before, at and after the step.
+    """A step. For each memory space with live bytes: the bytes live before, at and after the step.
     `missing` are files that would tell more.
     """
 
     step: int
     instruction: str | None
-    live: tuple[tuple[int, int, int, int], ...]
+    live: tuple[tuple[SpaceId, int, int, int], ...]
     born: tuple[ValueName, ...]
     born_count: int
     dying: tuple[ValueName, ...]
@@ -140,7 +141,7 @@ class InstructionFacts:
 class SpacePeak:
     """The peak of a memory space against the printed one."""
 
-    color: int
+    space: SpaceId
     reserved_bytes: int
     peak_bytes: int
     peak_step: int | None

@@ -16,7 +16,7 @@ def step_facts(analysis: Analysis, step: int) -> StepFacts:
     """The facts about a step, by its number."""
     dump, values = analysis.dump, analysis.dump.values
     around = [
-        (space.color, (space.live.at(step - 1), space.live.at(step), space.live.at(step + 1)))
+        (space.id, (space.live.at(step - 1), space.live.at(step), space.live.at(step + 1)))
         for space in analysis.memory.spaces
     ]
     placed = values.slice != NONE
@@ -25,7 +25,7 @@ def step_facts(analysis: Analysis, step: int) -> StepFacts:
     return StepFacts(
         step=step,
         instruction=dump.instruction_at(step),
-        live=tuple((color, *live) for color, live in around if any(live)),
+        live=tuple((space, *live) for space, live in around if any(live)),
         born=largest(dump, born),
         born_count=len(born),
         dying=largest(dump, dying),
@@ -57,7 +57,7 @@ def peak_facts(analysis: Analysis, row: int) -> PeakFacts:
         is_whole_tuples=bool(np.any(is_element & (dump.peak_buffers.index[first : first + count] == NONE))),
         spaces=tuple(
             SpacePeak(
-                space.color,
+                space.id,
                 space.reserved_bytes,
                 space.peak_live_bytes,
                 space.peak_step,

@@ -31,7 +31,7 @@ def value_facts(analysis: Analysis, module: HloModule | None, value: int, name: 
         id=int(values.id[value]),
         label=dump.value_label(value),
         alias=dump.label(name, NONE) if name not in (NONE, values.name[value]) else None,
-        color=int(values.color[value]),
+        space=dump.space_id(int(values.color[value])),
         shape=shape.decode("utf-8", "replace") if shape is not None else None,
         size_bytes=int(values.size_bytes[value]) if slice_row != NONE else None,
         padding=padding_of(dump, value),

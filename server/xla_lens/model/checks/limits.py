@@ -31,13 +31,13 @@ def over_limits(
         if dump.assignment is None or not len(dump.live_ranges):
             yield error(place, PeakUnknown(max_peak_bytes))
         elif peak > max_peak_bytes:
-            yield error(place, PeakAboveLimit(DEFAULT_COLOR, peak, step, max_peak_bytes))
+            yield error(place, PeakAboveLimit(dump.space_id(DEFAULT_COLOR), peak, step, max_peak_bytes))
     if max_reserved_bytes is not None:
         reserved = space.reserved_bytes if space else 0
         if dump.assignment is None:
             yield error(_first_byte(dump), ReservedUnknown(max_reserved_bytes))
         elif reserved > max_reserved_bytes:
-            yield error(_largest(dump), ReservedAboveLimit(DEFAULT_COLOR, reserved, max_reserved_bytes))
+            yield error(_largest(dump), ReservedAboveLimit(dump.space_id(DEFAULT_COLOR), reserved, max_reserved_bytes))
 
 
 def _first_byte(dump: DumpSet) -> Place:

@@ -66,7 +66,7 @@ def _understated(dump: DumpSet, memory: Memory, file: DumpFile) -> Iterator[Find
         Severity.INFORMATION,
         row_place(file, dump.peaks, 0),
         PeakUnderstated(
-            DEFAULT_COLOR,
+            space.id,
             step,
             space.live.at(step),
             space.peak_step,

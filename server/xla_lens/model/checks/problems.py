@@ -9,6 +9,7 @@ from enum import Enum, auto
 from typing import ClassVar, TypeAlias
 
 from xla_lens.model.checks.codes import Code
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.syntax.columns import Kind
 
 
@@ -841,7 +842,7 @@ class FrameRemaining:
 @dataclass(frozen=True, slots=True)
 class PeakUnderstated:
     code: ClassVar[Code] = Code.PEAK_UNDERSTATED
-    color: int
+    space: SpaceId
     step: int
     live_bytes: int
     peak_step: int
@@ -996,7 +997,7 @@ ReportProblem: TypeAlias = (
 @dataclass(frozen=True, slots=True)
 class PeakAboveLimit:
     code: ClassVar[Code] = Code.MAX_PEAK
-    color: int
+    space: SpaceId
     peak_bytes: int
     peak_step: int
     limit_bytes: int
@@ -1011,7 +1012,7 @@ class PeakUnknown:
 @dataclass(frozen=True, slots=True)
 class ReservedAboveLimit:
     code: ClassVar[Code] = Code.MAX_RESERVED
-    color: int
+    space: SpaceId
     reserved_bytes: int
     limit_bytes: int
 

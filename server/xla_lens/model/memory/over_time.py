@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xla_lens.model.memory.sweep import Coverage, Slots, collisions, coverage
+from xla_lens.model.tables.backend import SpaceId
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.model.tables.lookup import found, taken
 from xla_lens.syntax.columns import NONE, Column
@@ -57,11 +58,16 @@ class LiveBytes:
 class MemorySpace:
     """One memory space. `peak_step` is None if nothing is ever live."""
 
-    color: int
+    id: SpaceId
     reserved_bytes: int
     live: LiveBytes
     peak_step: int | None
     peak_live_bytes: int
+
+    @property
+    def color(self) -> int:
+        """XLA's number for the memory space."""
+        return self.id.color
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +176,8 @@ def _spaces(dump: DumpSet, changes: Coverage) -> Iterator[MemorySpace]:
     for color in np.unique(colors[colors != NONE]).tolist():
         here = colors[changes.allocation] == color
         live = accumulated(changes.steps[here], changes.deltas[here])
-        yield MemorySpace(color, sum(sizes[colors == color].tolist()), live, live.peak_step, live.peak_bytes)
+        reserved_bytes = sum(sizes[colors == color].tolist())
+        yield MemorySpace(dump.space_id(color), reserved_bytes, live, live.peak_step, live.peak_bytes)
 
 
 def accumulated(steps: Column, deltas: Column) -> LiveBytes:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from xla_lens.model.tables.backend import Backend, SpaceId, backend_of
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.model.tables.lookup import first_rows, found, taken
 from xla_lens.model.tables.values import Values
@@ -73,6 +74,15 @@ class DumpSet:
         kinds = (FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE)
         parts = (self.assignment, self.used, self.live)
         return tuple(kind for kind, part in zip(kinds, parts, strict=True) if part is None)
+
+    @cached_property
+    def backend(self) -> Backend | None:
+        """The backend that wrote the files, None if they do not show it."""
+        return backend_of(self.files)
+
+    def space_id(self, color: int) -> SpaceId:
+        """The memory space of a color."""
+        return SpaceId(color, self.backend)
 
     def prepare(self) -> None:
         """Derives all tables, so that whoever asks first does not have to wait for them."""

@@ -9,7 +9,7 @@ from xla_lens.model.memory.over_time import MemorySpace
 from xla_lens.model.summary import SpaceSummary
 from xla_lens.model.tables.kinds import KIND_NAMES
 from xla_lens.render import contract
-from xla_lens.render.numbers import space_name
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.sources import call_text
 from xla_lens.syntax.columns import NONE, Column
 
@@ -64,7 +64,7 @@ def space_data(space: MemorySpace | SpaceSummary) -> contract.SpaceSummary:
     """Return the totals of a memory space."""
     return {
         "color": space.color,
-        "name": space_name(space.color),
+        "name": space_name(space.id),
         "reservedBytes": space.reserved_bytes,
         "peakLiveBytes": space.peak_live_bytes,
         "peakStep": NONE if space.peak_step is None else space.peak_step,

@@ -18,7 +18,8 @@ from xla_lens.features.overview import Overview, SpaceOverview, overview
 from xla_lens.model.analysis import Analysis
 from xla_lens.model.hlo.module import HloModule
 from xla_lens.render.memory_map.data import memory_map_data
-from xla_lens.render.numbers import counted, human, percent, space_name
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.numbers import counted, human, percent
 
 PAGE_TOP: Final = 20
 """Maximum number of values listed for each memory space where the browser runs no scripts."""
@@ -95,7 +96,7 @@ def _spaces(one: Overview) -> Iterator[str]:
         ("memory space", "reserved", "peak", "step", "instruction"),
         (
             (
-                f"{space.space.color} {space_name(space.space.color)}",
+                space_name(space.space.id),
                 human(space.space.reserved_bytes),
                 human(space.space.peak_live_bytes),
                 "" if space.space.peak_step is None else f"{space.space.peak_step}",
@@ -111,7 +112,7 @@ def _live(one: SpaceOverview) -> Iterator[str]:
     if not one.live:
         return
     yield from _table(
-        f"Live at the peak of {space_name(one.space.color)}",
+        f"Live at the peak of {space_name(one.space.id)}",
         ("size", "share", "value", "shape", "op_name"),
         (
             (human(value.size_bytes), percent(value.size_bytes, peak_bytes), value.label, value.shape, value.op_name)

@@ -9,16 +9,16 @@ from xla_lens.model.checks.problems import (
     ReservedAboveLimit,
     ReservedUnknown,
 )
-from xla_lens.render.messages.words import space
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import exact
 
 
 def limit_message(problem: LimitProblem) -> str:
     """The message of a problem with a limit."""
     match problem:
-        case PeakAboveLimit(color, peak_bytes, peak_step, limit_bytes):
+        case PeakAboveLimit(space, peak_bytes, peak_step, limit_bytes):
             return (
-                f"{exact(peak_bytes)} of {space(color)} are live at step {peak_step}, more than the limit of "
+                f"{exact(peak_bytes)} of {space_name(space)} are live at step {peak_step}, more than the limit of "
                 f"{exact(limit_bytes)}."
             )
         case PeakUnknown(limit_bytes):
@@ -26,10 +26,10 @@ def limit_message(problem: LimitProblem) -> str:
                 f"The peak cannot be compared with the limit of {exact(limit_bytes)}: the dump has no live ranges or "
                 "no allocations."
             )
-        case ReservedAboveLimit(color, reserved_bytes, limit_bytes):
+        case ReservedAboveLimit(space, reserved_bytes, limit_bytes):
             return (
-                f"{exact(reserved_bytes)} of {space(color)} are reserved, more than the limit of {exact(limit_bytes)}. "
-                "This is the largest allocation."
+                f"{exact(reserved_bytes)} of {space_name(space)} are reserved, "
+                f"more than the limit of {exact(limit_bytes)}. This is the largest allocation."
             )
         case ReservedUnknown(limit_bytes):
             return (

@@ -16,7 +16,8 @@ from xla_lens.model.checks.problems import (
     PeakValueTwice,
     StackTraceTotal,
 )
-from xla_lens.render.messages.words import and_others, byte_count, space
+from xla_lens.render.memory_spaces import space_name
+from xla_lens.render.messages.words import and_others, byte_count
 from xla_lens.render.numbers import human
 
 
@@ -58,11 +59,11 @@ def peak_message(problem: PeakProblem) -> str:
                 f"After the {byte_count(current_bytes)} of `{frame}`, {byte_count(expected_bytes)} remain, but the "
                 f"dump prints {remaining_bytes:,}."
             )
-        case PeakUnderstated(color, step, live_bytes, peak_step, peak_bytes, instruction):
+        case PeakUnderstated(space, step, live_bytes, peak_step, peak_bytes, instruction):
             where = f" (`{instruction}`)" if instruction else ""
             return (
-                f"The printed peak is not the real one: {human(live_bytes)} of {space(color)} are live at step {step}, "
-                f"but {human(peak_bytes)} at step {peak_step}{where}. XLA adds up shapes to find the step, not "
+                f"The printed peak is not the real one: {human(live_bytes)} of {space_name(space)} are live at step "
+                f"{step}, but {human(peak_bytes)} at step {peak_step}{where}. XLA adds up shapes to find the step, not "
                 "allocated bytes."
             )
     assert_never(problem)

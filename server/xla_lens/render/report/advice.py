@@ -8,7 +8,7 @@ from xla_lens.model.advice.alive import Ending, Reason
 from xla_lens.model.advice.donation import Donation, Fit
 from xla_lens.model.advice.padding import padding_of
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import counted, human
+from xla_lens.render.numbers import capitalized, counted, human
 from xla_lens.render.padding import padding_part as padding_cause
 from xla_lens.render.report.blocks import WIDEST_SHAPE, Name, Section, Sections, Table, Text, headers
 from xla_lens.render.report.values import (
@@ -31,7 +31,7 @@ def alive_sections(report: Report, one: SpaceReport) -> Sections:
         return ()
     titles = ("peak without it", "at step", "saves", "own bytes", "value", "live until", "freed by")
     rows = tuple(_alive_row(report.dump, without, one.peak.live_bytes) for without in one.alive)
-    title = f"{space_of(report, one)} peak if one buffer were gone (now {human(one.peak.live_bytes)})"
+    title = f"{capitalized(space_of(report, one))} peak if one buffer were gone (now {human(one.peak.live_bytes)})"
     return (Section(title, (Table(headers(*titles, text=("value", "freed by")), rows),)),)
 
 

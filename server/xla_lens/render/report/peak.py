@@ -10,7 +10,7 @@ from xla_lens.features.report import LiveSet, Part, Report, SpaceReport
 from xla_lens.model.memory.printed_peak import DEFAULT_COLOR, CountedBytes
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.model.tables.kinds import KIND_NAMES, allocation_kinds
-from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.numbers import capitalized, counted, human, percent
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_SHAPE,
@@ -27,7 +27,6 @@ from xla_lens.render.report.values import (
     live_range_text,
     op_name_text,
     shape_text,
-    space_label,
     space_of,
     step_link,
     steps_text,
@@ -46,7 +45,7 @@ def totals_sections(report: Report) -> Sections:
     for one, here in zip(report.spaces, is_in_space, strict=True):
         sizes = (allocations.size_bytes[here & (kinds == kind)].tolist() for kind in present)
         columns = (human(sum(column)) if column else "" for column in sizes)
-        rows.append((space_label(report, one), human(one.space.reserved_bytes), *columns))
+        rows.append((space_of(report, one), human(one.space.reserved_bytes), *columns))
     header = headers("", "reserved", *(KIND_NAMES[kind] for kind in present), text=("",))
     return (Section("Memory space", (Table(header, tuple(rows)),)),)
 
@@ -74,7 +73,7 @@ def _peak_row(report: Report, one: SpaceReport) -> tuple[Text, ...]:
     space, printed = one.space, one.live_at_printed_peak
     instruction = report.dump.instruction_at(space.peak_step) if space.peak_step is not None else None
     return (
-        space_label(report, one),
+        space_of(report, one),
         human(space.peak_live_bytes),
         percent(space.peak_live_bytes, space.reserved_bytes),
         step_link(space.peak_step),
@@ -181,4 +180,8 @@ def curve_sections(report: Report, one: SpaceReport) -> Sections:
         steps = steps_text(first, after - 1) if after - first > 1 else f"{first}"
         rows.append((step_link(first, steps), human(most), "█" * round(_BAR * most / max(one.peak.live_bytes, 1))))
     bars = Table(headers("steps", "live bytes", "", text=("",)), tuple(rows), has_text_header=False)
-    return (Section(f"{space_of(report, one)} live bytes over time (maximum of the steps in each row)", (bars,)),)
+    return (
+        Section(
+            f"{capitalized(space_of(report, one))} live bytes over time (maximum of the steps in each row)", (bars,)
+        ),
+    )

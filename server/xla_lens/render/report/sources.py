@@ -7,7 +7,7 @@ from xla_lens.features.report import Part, Report, SpaceReport
 from xla_lens.model.attribution.bytes_by_line import LineBytes
 from xla_lens.model.attribution.bytes_by_op import BytesNode
 from xla_lens.model.hlo.stack_frames import StackFrame
-from xla_lens.render.numbers import counted, human, percent
+from xla_lens.render.numbers import capitalized, counted, human, percent
 from xla_lens.render.report.blocks import (
     LONGEST_NAME,
     WIDEST_NAME,
@@ -46,7 +46,7 @@ def line_sections(report: Report, one: SpaceReport) -> Sections:
         f"{human(lines.unresolved_bytes)} have a source line that only the HLO module contains, and that file is "
         "missing or lacks the line."
     )
-    title = f"{space_of(report, one)} peak by source line: {human(lines.size_bytes)}"
+    title = f"{capitalized(space_of(report, one))} peak by source line: {human(lines.size_bytes)}"
     return (Section(title, (table, *((lost,) if lines.unresolved_bytes else ()))),)
 
 
@@ -84,7 +84,7 @@ def source_sections(report: Report, one: SpaceReport) -> Sections:
     if one.sources is None:
         return ()
     sources = one.sources
-    total, name = sources.by_op_name.size_bytes, space_of(report, one)
+    total, name = sources.by_op_name.size_bytes, capitalized(space_of(report, one))
     trees = (("op_name", sources.by_op_name), ("opcode", sources.by_opcode), ("kind", sources.by_kind))
     return tuple(
         Section(f"{name} peak by {title}: {human(total)}", (_tree(tree, total, title),)) for title, tree in trees

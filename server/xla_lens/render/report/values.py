@@ -6,7 +6,7 @@ from xla_lens.features.report import Report, SpaceReport
 from xla_lens.model.advice.alive import Ending
 from xla_lens.model.places.subjects import Subject, SubjectKind
 from xla_lens.model.tables.dump_set import DumpSet
-from xla_lens.render.numbers import space_name
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.report.blocks import LONGEST_NAME, Inline, Linked, Name, joined
 from xla_lens.syntax.columns import NONE, Column
 
@@ -70,14 +70,6 @@ def reader_names(dump: DumpSet, ending: Ending) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dump.label(name, NONE) for name in names))
 
 
-def space_of(
-    report: Report,  # noqa: ARG001
-    one: SpaceReport | int,
-) -> str:
+def space_of(report: Report, one: SpaceReport | int) -> str:
     """The name of a memory space, also by its number: ``HBM``."""
-    return space_name(one if isinstance(one, int) else one.space.color)
-
-
-def space_label(report: Report, one: SpaceReport) -> str:
-    """The name of a memory space and its number, as the rows of a table show it."""
-    return f"{one.space.color} {space_of(report, one)}"
+    return space_name(report.dump.space_id(one) if isinstance(one, int) else one.space.id)
