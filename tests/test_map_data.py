@@ -1,4 +1,4 @@
-"""The tests of the memory map in the extension are held against what the server tells now."""
+"""The golden data of the tests of the extension is current."""
 
 import pytest
 
@@ -6,5 +6,5 @@ from map_data import FOLDER, map_data, written
 
 
 @pytest.mark.parametrize("name", ["mlp_train", "host_offload", "numbers"])
-def test_it_is_up_to_date(name: str) -> None:
-    assert (FOLDER / f"{name}.json").read_text() == written(map_data()[name]), "run: python tests/map_data.py"
+def test_golden_data_is_current(name: str) -> None:
+    assert (FOLDER / f"{name}.json").read_text() == written(map_data()[name]), "stale; run: python tests/map_data.py"

@@ -30,7 +30,7 @@ export interface Actions {
   pan(steps: number, bytes: number): void;
   reset(): void;
   /** Shows what the cursor of the text is on. */
-  follow(place: WhatIsAt): void;
+  follow(at: WhatIsAt): void;
 }
 
 /** Zooming in stops at this many steps and bytes. */
@@ -70,15 +70,15 @@ export function actionsOn(
     },
     moveInList(direction) {
       const { values } = scene().live;
-      const place = values.indexOf(scene().state.selected);
-      const next = place < 0 ? 0 : Math.max(0, Math.min(values.length - 1, place + direction));
+      const index = values.indexOf(scene().state.selected);
+      const next = index < 0 ? 0 : Math.max(0, Math.min(values.length - 1, index + direction));
       if (values.length) actions.select(values[next]!);
     },
     moveToMatch(direction) {
       const { matches } = scene().search;
       if (!matches.length) return;
-      const place = matches.indexOf(scene().state.selected);
-      const next = place < 0 ? (direction > 0 ? 0 : -1) : (place + direction) % matches.length;
+      const index = matches.indexOf(scene().state.selected);
+      const next = index < 0 ? (direction > 0 ? 0 : -1) : (index + direction) % matches.length;
       actions.select(matches.at(next)!);
     },
     goToValue(value) {

@@ -70,9 +70,9 @@ function byPadding(model: Model): Coloring {
     if (padding < 0 || size <= 0) return PADDED.length;
     return PADDED.findIndex(([moreThan]) => padding / size > moreThan);
   });
-  const categories: Category[] = PADDED.map(([, name], place) => ({
+  const categories: Category[] = PADDED.map(([, name], index) => ({
     name,
-    color: { scale: SCALE_LENGTH - 1 - place },
+    color: { scale: SCALE_LENGTH - 1 - index },
   }));
   return { categories: [...categories, { name: "unknown", color: "unknown" }], of };
 }
@@ -87,11 +87,11 @@ function byName(model: Model, layout: Layout, nameOf: (value: number) => string,
   });
   const names = [...weight.keys()].filter((name) => name !== "");
   names.sort((a, b) => weight.get(b)! - weight.get(a)! || (a < b ? -1 : 1));
-  const fixed = new Map(known.map((name, place) => [name, place]));
+  const fixed = new Map(known.map((name, index) => [name, index]));
   const named = names.slice(0, PALETTE_LENGTH);
-  const categories: Category[] = named.map((name, place) => ({ name, color: { palette: fixed.get(name) ?? place } }));
+  const categories: Category[] = named.map((name, index) => ({ name, color: { palette: fixed.get(name) ?? index } }));
   const others = names.length > named.length ? `${names.length - named.length} others` : "";
-  const number = new Map(named.map((name, place) => [name, place]));
+  const number = new Map(named.map((name, index) => [name, index]));
   if (others) categories.push({ name: others, color: "other" });
   const unknown = categories.push({ name: "unknown", color: "unknown" }) - 1;
   const of = Uint8Array.from(model.size, (_, value) => {

@@ -15,17 +15,17 @@ export interface Column {
  */
 export function columnsOf(steps: number[], bytes: number[], left: number, right: number, width: number): Column[] {
   const scale = width / (right - left);
-  let place = bisectRight(steps, left + 0.5);
-  let current = bytes[place - 1] ?? 0;
+  let index = bisectRight(steps, left + 0.5);
+  let current = bytes[index - 1] ?? 0;
   const columns: Column[] = [{ x: 0, min: current, max: current, last: current }];
-  for (; place < steps.length && steps[place]! - 0.5 < right; place++) {
-    const x = Math.floor((steps[place]! - 0.5 - left) * scale);
+  for (; index < steps.length && steps[index]! - 0.5 < right; index++) {
+    const x = Math.floor((steps[index]! - 0.5 - left) * scale);
     let column = columns.at(-1)!;
     if (column.x !== x) {
       column = { x, min: current, max: current, last: current };
       columns.push(column);
     }
-    current = bytes[place]!;
+    current = bytes[index]!;
     column.min = Math.min(column.min, current);
     column.max = Math.max(column.max, current);
     column.last = current;

@@ -31,9 +31,9 @@ export function liveAt(model: Model, color: number, step: number): LiveSet {
 /** Sum the owned bytes by a key of the values, such as their source; greatest sum first. */
 export function sums(live: LiveSet, keyOf: (value: number) => number): { key: number; ownedBytes: number }[] {
   const total = new Map<number, number>();
-  live.values.forEach((value, place) => {
+  live.values.forEach((value, index) => {
     const key = keyOf(value);
-    total.set(key, (total.get(key) ?? 0) + live.ownedBytes[place]!);
+    total.set(key, (total.get(key) ?? 0) + live.ownedBytes[index]!);
   });
   return [...total]
     .filter(([, ownedBytes]) => ownedBytes > 0)
@@ -59,10 +59,10 @@ function ownInAllocation(model: Model, values: number[], owned: Map<number, numb
   const bounds = new Set<number>();
   for (const value of values) bounds.add(offset[value]!).add(offset[value]! + size[value]!);
   const cuts = Float64Array.from(bounds).sort((a, b) => a - b);
-  const place = new Map(Array.from(cuts, (cut, index) => [cut, index]));
+  const pieceAt = new Map(Array.from(cuts, (cut, piece) => [cut, piece]));
   const owner = new Int32Array(cuts.length).fill(-1);
   for (const value of [...values].sort((a, b) => start[a]! - start[b]! || a - b)) {
-    owner.fill(value, place.get(offset[value]!), place.get(offset[value]! + size[value]!));
+    owner.fill(value, pieceAt.get(offset[value]!), pieceAt.get(offset[value]! + size[value]!));
     owned.set(value, 0);
   }
   for (let piece = 0; piece + 1 < cuts.length; piece++) {

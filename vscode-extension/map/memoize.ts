@@ -6,7 +6,7 @@ export function memoizeLast<Arguments extends unknown[], Result>(
 ): (...given: Arguments) => Result {
   let last: { given: Arguments; result: Result } | undefined;
   return (...given) => {
-    if (!last || given.some((argument, place) => argument !== last!.given[place]))
+    if (!last || given.some((argument, index) => argument !== last!.given[index]))
       last = { given, result: make(...given) };
     return last.result;
   };

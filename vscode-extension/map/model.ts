@@ -82,7 +82,7 @@ export function spaceOf(map: MemoryMap, color: number): MapSpace | undefined {
 
 /** The next or previous step at which the live bytes of a space change, or the same step if there is none. */
 export function nextChange(space: MapSpace, step: number, direction: 1 | -1): number {
-  const place = bisectRight(space.curveStep, step);
-  if (direction > 0) return space.curveStep[place] ?? step;
-  return space.curveStep[space.curveStep[place - 1] === step ? place - 2 : place - 1] ?? step;
+  const index = bisectRight(space.curveStep, step);
+  if (direction > 0) return space.curveStep[index] ?? step;
+  return space.curveStep[space.curveStep[index - 1] === step ? index - 2 : index - 1] ?? step;
 }

@@ -53,9 +53,9 @@ export function createPanel(actions: Actions): Panel {
       };
       const { live, emphasis, model, step, coloring } = scene;
       const shown = live.values.filter((value) => emphasis[value] === SHOWN || (emphasis[value] && !scene.search.isOn));
-      const place = shown.indexOf(scene.state.selected);
+      const index = shown.indexOf(scene.state.selected);
       if (drawn?.live !== live) limit = ROWS_AT_ONCE;
-      if (place >= limit) limit = place + 1;
+      if (index >= limit) limit = index + 1;
       const isSame =
         drawn &&
         drawn.live === live &&

@@ -100,6 +100,6 @@ export function paint(raster: Raster, colors: Uint32Array, edges: Uint32Array, b
 }
 
 /** The nearest edge between pixels, from 0 to `last`. */
-function nearest(place: number, last: number): number {
-  return place <= 0 ? 0 : place >= last ? last : (place + 0.5) | 0;
+function nearest(position: number, last: number): number {
+  return position <= 0 ? 0 : position >= last ? last : (position + 0.5) | 0;
 }

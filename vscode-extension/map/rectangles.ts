@@ -106,9 +106,9 @@ const boxColors = memoizeLast((layout: Layout, coloring: Coloring, emphasis: Uin
   for (let box = 0; box < value.length; box++) {
     const row = value[box]!;
     const shade = coloring.of[row]! * SHADES.length + (Math.imul(row, SCATTER) >>> 30);
-    const place = 4 * shade + (emphasis[row] === FAINT ? 0 : 2);
-    fills[box] = shades[place]!;
-    edges[box] = shades[place + 1]!;
+    const index = 4 * shade + (emphasis[row] === FAINT ? 0 : 2);
+    fills[box] = shades[index]!;
+    edges[box] = shades[index + 1]!;
   }
   return { fills, edges };
 });

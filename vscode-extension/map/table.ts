@@ -111,8 +111,8 @@ export function createTable(hook: string, caption: string, press: (row: number) 
         fillHead();
       }
       if (newCurrent !== current) {
-        const place = sorted.indexOf(newCurrent);
-        if (place >= 0) page = Math.floor(place / ROWS_A_PAGE);
+        const index = sorted.indexOf(newCurrent);
+        if (index >= 0) page = Math.floor(index / ROWS_A_PAGE);
       } else if (!isNew) return;
       current = newCurrent;
       fill();

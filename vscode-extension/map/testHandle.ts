@@ -67,14 +67,14 @@ export function exposeTestHandle({ scene, state, view, frameMilliseconds }: Page
       const right = Math.min(width, bounds.left + bounds.width);
       const bottom = Math.min(height, bounds.top + bounds.height);
       if (right < left || bottom < top) return null;
-      const place = canvas.getBoundingClientRect();
-      return { x: place.left + left, y: place.top + top, width: right - left, height: bottom - top };
+      const corner = canvas.getBoundingClientRect();
+      return { x: corner.left + left, y: corner.top + top, width: right - left, height: bottom - top };
     },
     pointOfStep(step: number) {
       const now = scene();
       if (!now) return null;
-      const place = view.curve.canvas.getBoundingClientRect();
-      return { x: place.left + stepScale(view.curve, now.steps)(step), y: place.top + place.height / 2 };
+      const corner = view.curve.canvas.getBoundingClientRect();
+      return { x: corner.left + stepScale(view.curve, now.steps)(step), y: corner.top + corner.height / 2 };
     },
   };
   Object.defineProperty(window, "xlaLensMap", { value: Object.freeze(handle) });

@@ -97,9 +97,9 @@ export function createToolbar(actions: Actions, help: () => void): Toolbar {
       search.input.setAttribute("aria-invalid", String(found.problem !== ""));
       minSize.input.setAttribute("aria-invalid", String(scene.minSizeProblem !== ""));
       matchButtons.hidden = count.hidden = !found.isOn;
-      const place = found.matches.indexOf(state.selected);
+      const index = found.matches.indexOf(state.selected);
       const matches = `${grouped(found.matches.length)} ${found.matches.length === 1 ? "match" : "matches"}`;
-      write(count, place < 0 ? matches : `${grouped(place + 1)} of ${matches}`);
+      write(count, index < 0 ? matches : `${grouped(index + 1)} of ${matches}`);
       count.dataset.matches = String(found.matches.length);
     },
   };
@@ -119,6 +119,6 @@ function allocationsOf(model: Model, spaceColor: number, shown: number): [string
   const rows = sizeBytes.map((_, row) => row).filter((row) => color[row] === spaceColor);
   rows.sort((a, b) => sizeBytes[b]! - sizeBytes[a]! || a - b);
   const whole: [string, string] = [String(NONE), `all (${grouped(rows.length)})`];
-  const offered = rows.filter((row, place) => place < MAX_ALLOCATIONS || row === shown);
+  const offered = rows.filter((row, index) => index < MAX_ALLOCATIONS || row === shown);
   return [whole, ...offered.map((row): [string, string] => [String(row), allocationText(model, row).join(": ")])];
 }

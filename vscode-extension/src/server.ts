@@ -147,11 +147,11 @@ const DID_LOAD_CAPABILITY: StaticFeature | DynamicFeature<unknown> = {
 };
 
 async function showReferences({ uri, position }: PositionArguments): Promise<void> {
-  const [document, place] = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];
+  const [document, at] = [vscode.Uri.parse(uri), new vscode.Position(position.line, position.character)];
   const locations = await vscode.commands.executeCommand<vscode.Location[]>(
     "vscode.executeReferenceProvider",
     document,
-    place,
+    at,
   );
-  await vscode.commands.executeCommand("editor.action.showReferences", document, place, locations);
+  await vscode.commands.executeCommand("editor.action.showReferences", document, at, locations);
 }
