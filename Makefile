@@ -98,7 +98,7 @@ $(VSCODE)/installed: tests/editors/vscode/install.sh tests/editors/vscode/instal
 	touch $@
 
 $(VSIX): $(VENV)/installed $(EXTENSION)/node_modules/installed $(EXTENSION)/package.json $(EXTENSION)/build.mjs \
-    $(EXTENSION)/bundle_server.py $(shell find $(EXTENSION)/src $(EXTENSION)/languages $(EXTENSION)/media \
+    $(EXTENSION)/bundle_server.py $(shell find $(EXTENSION)/src $(EXTENSION)/shared $(EXTENSION)/languages $(EXTENSION)/media \
     $(EXTENSION)/server server grammar/xla_dump/src grammar/hlo/src grammar/python -type f \
     -not -path '*/libraries/*' -not -path '*/__pycache__/*' -not -path '*/screenshots/*' -not -path '*/sample/*' \
     -not -path '*.egg-info/*' -not -name '*.so' -not -name bundle.json)
