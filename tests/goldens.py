@@ -1,4 +1,4 @@
-"""What is found in a dump after an edit, as text."""
+"""Findings of edited dumps as text, to compare with expected texts."""
 
 import textwrap
 from collections.abc import Sequence
@@ -14,29 +14,30 @@ from xla_lens.render.messages import message, related_message
 from xla_lens.syntax.file_names import FileKind
 
 REDUCE: Final = DUMPS / "seeds" / "000_65ac1592097277d9.txt"
-"""One file from 2022, with the values of a reduction's computation."""
+"""One file from 2022, with values of the computation of a reduction."""
 
 SWAP: Final = next(DUMPS.glob("cpu-jaxlib0.4.20/donation/module_0002.jit_swap*-buffer-assignment.txt"))
-"""One file from 2023, with two parameters that are donated."""
+"""One file from 2023, with two donated parameters."""
 
 SAME: Final = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/module_0007.jit_same*-buffer-assignment.txt"))
-"""Two files from 2025; the peak's list has sums, the memory usage report a list of allocations."""
+"""Two files from 2025: a peak list with cumulative sizes, and a memory usage report with a list of allocations."""
 
 SWAP_2025: Final = next(DUMPS.glob("cpu-jaxlib0.6.2/donation/module_0005.jit_swap*-buffer-assignment.txt"))
-"""As `SWAP`, with a report that has tables."""
+"""The program of `SWAP` in 2025, with a memory usage report that has tables."""
 
 MATMUL: Final = next(DUMPS.glob("gpu-h100-jaxlib0.4.38/matmul/*-buffer-assignment.txt"))
 """One file from 2024, with a tuple."""
 
 NAMES: Final = next(DUMPS.glob("tpu-v5e2x2-*/peak_names/*-buffer-assignment.txt"))
-"""Four files from 2026, with values in fast memory."""
+"""Four files from 2026, with values in VMEM."""
 
 _WIDTH: Final = 116
 
 
 def findings_text(analysis: Analysis) -> str:
-    """For each finding its severity, code and message, the place, and the related places. Half of all real dumps are
-    told that their peak is not one, which is left out here.
+    """The severity, code, message, place and related places of each finding.
+
+    Leaves out understated peaks, which half of all dumps have.
     """
     return "\n".join(
         line
@@ -47,7 +48,7 @@ def findings_text(analysis: Analysis) -> str:
 
 
 def finding_lines(finding: Any) -> list[str]:
-    """One finding, the lines of the dump cut where they are long."""
+    """One finding; long lines of the dump are truncated."""
     lines = [*_wrapped(f"{finding.severity}[{finding.code}] {message(finding)}"), *_place(finding.place)]
     for related in finding.related:
         lines += [f"-- {related_message(related)}", *_place(related.place)]
@@ -61,19 +62,19 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _place(place: Any) -> list[str]:
-    # A tab is as wide as its mark.
+    # Marks are one column wide, so tabs have to be, too.
     lines = lines_with_marks([place]).replace("\t", " ").split("\n")
     return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
 
 
 def files_of(path: Path) -> dict[FileKind, DumpFile]:
-    """The files of a dump set, parsed."""
+    """The parsed files of a dump set."""
     paths = find_set(path).paths
     return {kind: dump_file(path.read_bytes(), kind) for kind, path in paths.items() if kind is not FileKind.HLO}
 
 
 def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
-    """A dump set with parts of its text replaced, each of which stands once in it."""
+    """Analyse a dump set after replacing texts, each of which occurs exactly once."""
     files = {kind: file.document.data for kind, file in files_of(path).items()}
     for before, after in edits:
         counts = {kind: text.count(before.encode()) for kind, text in files.items()}
@@ -84,5 +85,5 @@ def edited(path: Path, edits: Sequence[tuple[str, str]]) -> Analysis:
 
 
 def check(path: Path, edits: Sequence[tuple[str, str]], expected: str) -> None:
-    """That an edit gives just these findings."""
+    """Assert that a dump set has exactly the expected findings after an edit."""
     assert findings_text(edited(path, edits)) == expected.strip("\n")

@@ -1,4 +1,4 @@
-"""Counts which edits of real dumps are found: `python tests/mutate.py [--seeds N] [--edit NAME] [PATH...]`."""
+"""Count which edits of dumps the checks report: `python tests/mutate.py [--seeds N] [--edit NAME] [PATH...]`."""
 
 import argparse
 import random
@@ -25,14 +25,16 @@ from xla_lens.syntax.file_names import FileKind
 
 ALARMS = (Severity.ERROR, Severity.WARNING)
 OUTCOMES = ("found", "related", "elsewhere", "missed", "failed")
-"""The right code at the right line; at the other line of two that nothing tells apart, the right one named as related;
-at another line; not at all; the analysis raised an exception."""
+"""The expected code at the expected line; at the other of two lines that cannot be told apart, with the expected one as
+related location; at another line; not at all; or the analysis raised an exception.
+"""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one edit of one dump. `unrelated` is the number of false alarms; `places` the number of findings
-    of the expected codes.
+    """The outcome of one edit of one dump.
+
+    `unrelated` is the number of false alarms, `places` that of findings with an expected code.
     """
 
     edit: str
@@ -49,13 +51,13 @@ class Result:
 
     @property
     def is_shower(self) -> bool:
-        """Whether one edit gives many findings: more than one, or two where nothing tells which line was edited."""
+        """Whether one edit has more than two findings. Two are allowed if either of two lines may have been edited."""
         return self.places > 2
 
 
 @dataclass(frozen=True)
 class Dump:
-    """A real dump set, with its files parsed."""
+    """A dump set with its parsed files and the findings that it has without edits."""
 
     name: str
     files: Mapping[str, bytes]
@@ -63,7 +65,7 @@ class Dump:
     known: Counter[tuple[str, str, bytes]]
 
     def findings(self, files: Mapping[str, bytes]) -> tuple[Finding, ...]:
-        """The findings after an edit; only the files that it changed are parsed again."""
+        """The findings after an edit. Parses only the changed files again."""
         return analyse(
             self.parsed[kind] if data is self.files[kind] or data == self.files[kind] else _parsed(kind, data)
             for kind, data in files.items()
@@ -75,7 +77,7 @@ def _parsed(kind: str, data: bytes) -> DumpFile:
 
 
 def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
-    """The files of all dump sets in some folders."""
+    """The paths of the files of all dump sets in the folders."""
     return [
         {str(kind): path for kind, path in found.paths.items() if kind is not FileKind.HLO}
         for folder in paths
@@ -84,7 +86,7 @@ def dump_sets(paths: Iterable[Path]) -> list[dict[str, Path]]:
 
 
 def load(paths: Mapping[str, Path]) -> Dump:
-    """A dump set from the disk."""
+    """Read a dump set from disk."""
     files = {kind: path.read_bytes() for kind, path in paths.items()}
     parsed = {kind: _parsed(kind, data) for kind, data in files.items()}
     known = Counter(_identity(finding) for finding in analyse(parsed.values()).findings)
@@ -93,7 +95,7 @@ def load(paths: Mapping[str, Path]) -> Dump:
 
 
 def _identity(finding: Finding) -> tuple[str, str, bytes]:
-    """A finding by its code and its line, to tell it from those that an edit makes."""
+    """The code, file and line of a finding, to recognise findings that the dump had before the edit."""
     document = finding.place.file.document
     start, end = document.line_span(document.row(finding.place.start))
     return finding.code, finding.place.file.kind, document.data[start:end]
@@ -104,7 +106,7 @@ def _row(place: Place) -> tuple[str, int]:
 
 
 def run(dump: Dump, edit: str, seed: int) -> Result | None:
-    """Makes one edit and compares what is found with what must be; None where the edit does not apply."""
+    """Make one edit and compare the findings with the expected ones; None if the edit does not apply."""
     mutation = EDITS[edit](random.Random(f"{dump.name} {edit} {seed}"), dump.files)
     if mutation is None:
         return None
@@ -174,7 +176,7 @@ def _edits(name: str | None) -> tuple[str, ...]:
 
 
 def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Result]:
-    """All edits of one dump set."""
+    """Run all edits of one dump set."""
     try:
         dump = load(paths)
     except Exception:
@@ -185,7 +187,7 @@ def run_all(paths: Mapping[str, Path], seeds: int, edit: str | None) -> list[Res
 
 
 def table(results: Iterable[Result], edits: Iterable[str]) -> str:
-    """How many edits of each kind came to what."""
+    """A table of the outcomes of each kind of edit."""
     counts: dict[str, Counter[str]] = {edit: Counter() for edit in edits}
     for result in results:
         counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
@@ -200,13 +202,13 @@ def table(results: Iterable[Result], edits: Iterable[str]) -> str:
 
 
 def main() -> int:
-    """Runs the edits and prints what came of them; 1 if one was not found, or raised a false alarm."""
+    """Run the edits and print the outcomes. Returns 1 if an edit was not found or raised a false alarm."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[DUMPS], metavar="PATH")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--edit", help="only the edit of this name, or those whose names contain it")
+    parser.add_argument("--edit", help="run only the edit of this name, or all with names that contain it")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="tell the first N failures of each edit")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N failures of each edit")
     options = parser.parse_args()
     work = partial(run_all, seeds=options.seeds, edit=options.edit)
     with ProcessPoolExecutor(options.jobs) as pool:

@@ -1,4 +1,4 @@
-"""Each edit of a real dump is found, at its line and not at many, and nothing else is said to be wrong."""
+"""Each edit of a dump is reported at its line, with few findings and no false alarm."""
 
 from functools import cache
 
@@ -16,9 +16,9 @@ def _dumps() -> tuple[Dump, ...]:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_is_found_and_nothing_else(edit: str, seed: int) -> None:
+def test_edit_is_reported_without_false_alarms(edit: str, seed: int) -> None:
     results = [result for dump in _dumps() if (result := run(dump, edit, seed))]
-    assert results, "it applies to no dump"
+    assert results, "the edit applies to no dump"
     bad = [result for result in results if not result.is_good]
     shown = (
         f"{result.outcome}, {result.unrelated} unrelated, {result.places} places: {result.dump}\n{result.details}"
@@ -27,11 +27,11 @@ def test_an_edit_is_found_and_nothing_else(edit: str, seed: int) -> None:
     assert not bad, f"{len(bad)} of {len(results)}\n" + "\n\n".join(shown)
 
 
-def test_an_edit_is_the_same_each_time() -> None:
+def test_edits_are_deterministic() -> None:
     dump = _dumps()[0]
     for edit in EDITS:
         assert run(dump, edit, 0) == run(dump, edit, 0)
 
 
-def test_real_dumps_have_no_errors_and_warnings() -> None:
+def test_dumps_have_no_errors_or_warnings() -> None:
     assert {code for dump in _dumps() for code, *_ in dump.known} <= {"peak-understated"}

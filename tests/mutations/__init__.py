@@ -1,9 +1,9 @@
-"""The mutator: makes one edit to a real dump and says which finding it must give, and where.
+"""The mutator: makes one edit to a dump and states which finding the checks must report, and where.
 
-It knows dumps by regular expressions alone and uses nothing of XLA Lens, so that what one of both gets wrong shows.
+It reads dumps with regular expressions and uses no code of XLA Lens, so it does not share its mistakes.
 """
 
-# Importing a module puts its edits on the list.
+# Importing a module registers its edits.
 from mutations import allocations, cuts, peaks, ranges, repeated, reports, shapes, values  # noqa: F401
 from mutations.edits import EDITS, Edit, Mutation
 

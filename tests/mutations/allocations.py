@@ -1,4 +1,4 @@
-"""Edits of allocations, of the slices in them, and of the total."""
+"""Edits of allocations, their slices and the total."""
 
 import random
 from itertools import pairwise
@@ -21,7 +21,7 @@ from mutations.view import View
 
 
 def _is_movable(view: View, row: Line) -> bool:
-    """Live, and no private state of an asynchronous operation: those share their bytes."""
+    """Whether a value is live and not the state of an asynchronous operation, which may share its bytes."""
     if row.key not in view.range or not row.number("size"):
         return False
     return row["color"] == b"0" and not row.key[1].startswith(b"{2")
@@ -29,8 +29,9 @@ def _is_movable(view: View, row: Line) -> bool:
 
 @edit
 def offset_onto_neighbour(rng: random.Random, view: View) -> Mutation | None:
-    """A value moved onto one that is live at the same time. Ranges that only touch may share bytes, and so may ranges
-    that share one step, so that these are left alone.
+    """Move a value onto one that is live at the same time.
+
+    Skips live ranges that touch or share one step: such values may share bytes.
     """
     rows = [row for row in view.all("slice") if _is_movable(view, row)]
     rng.shuffle(rows)
@@ -52,7 +53,7 @@ def offset_onto_neighbour(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def size_past_allocation(rng: random.Random, view: View) -> Mutation | None:
-    """A value that grows over the end of its allocation. It then reaches into others, too."""
+    """Let a value grow past the end of its allocation. It may then overlap others."""
     row = pick(rng, view.all("slice"))
     if not row or not row.parent:
         return None
@@ -63,7 +64,7 @@ def size_past_allocation(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def offset_past_allocation(rng: random.Random, view: View) -> Mutation | None:
-    """A value moved over the end of its allocation."""
+    """Move a value past the end of its allocation."""
     row = pick(rng, (row for row in view.all("slice") if row.number("size")))
     if not row or not row.parent:
         return None
@@ -92,7 +93,7 @@ def used_value_color(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_color(rng: random.Random, view: View) -> Mutation | None:
-    """Colour 0 is not printed."""
+    """Color 0 is not printed."""
     header = pick(rng, (line for line in view.all("allocation") if view.below(line, "slice")))
     if not header:
         return None
@@ -123,7 +124,7 @@ def human_total(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """Where it was a parameter's own value, the allocation then holds none of that parameter."""
+    """If it was the value of a parameter, the allocation no longer holds that parameter."""
     rows = (row for row in view.all("slice") if row["id"] in view.header and not view.is_last(row))
     row = pick(rng, rows)
     if not row:
@@ -134,7 +135,7 @@ def slice_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def without_live_out(rng: random.Random, view: View) -> Mutation | None:
-    """A parameter, a constant and so on remains a possible one without."""
+    """Parameters, constants and other kinds are valid without `maybe-live-out`."""
     others = ("parameter", "constant", "thread", "temp")
     header = pick(
         rng,
@@ -151,7 +152,7 @@ def without_live_out(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def second_output(rng: random.Random, view: View) -> Mutation | None:
-    """It holds no value of that shape, most likely; which of the two is the real one, nothing need tell."""
+    """The allocation usually holds no value of that shape. Either of the two may be reported."""
     output = next((line for line in view.all("allocation") if line["output"]), None)
     header = pick(rng, (line for line in view.all("allocation") if not line["output"] and not line["parameter"]))
     if not output or not header:
@@ -166,7 +167,7 @@ def second_output(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | None:
-    """Where no instruction is quoted, only the pair of the same numbers tells, and not which of both is right."""
+    """Without quoted instructions, either of the two allocations may be wrong."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     pairs = [
         (line, other)
@@ -185,7 +186,7 @@ def parameter_number_of_another(rng: random.Random, view: View) -> Mutation | No
 
 @edit
 def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
-    """There is a gap below the new number, whichever parameter had it."""
+    """The new number leaves a gap below it."""
     headers = [line for line in view.all("allocation") if line["parameter"] and view.below(line, "slice")]
     line = pick(rng, headers)
     if not line:
@@ -196,7 +197,7 @@ def parameter_number_unused(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_number(rng: random.Random, view: View) -> Mutation | None:
-    """The numbers go up by one: the wrong one is seen there, or at the next, or at the other with that number."""
+    """Numbers ascend by one. The wrong one shows at its own header, the next one, or the other one with that number."""
     headers = view.all("allocation")
     header = pick(rng, headers)
     if not header:
@@ -222,7 +223,7 @@ def allocation_size(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_header_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """The next one shows the gap; so the last is left alone, whose values just seem to be in the one before it."""
+    """The next header shows the gap. The values of the last allocation would just seem to belong to the one before."""
     headers = view.all("allocation")
     pair = pick(rng, pairwise(headers))
     if not pair:
@@ -241,7 +242,7 @@ def slice_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def slice_id(rng: random.Random, view: View) -> Mutation | None:
-    """To one that another value has."""
+    """To the id of another value."""
     row = pick(rng, (row for row in view.all("slice") if row.key in view.value))
     other = pick(rng, (other for other in view.all("slice") if row and other["id"] != row["id"]))
     if not row or not other:

@@ -1,4 +1,4 @@
-"""Files that end too early."""
+"""Edits that cut off the end of a file."""
 
 import random
 
@@ -7,11 +7,12 @@ from mutations.lines import ASSIGNMENT
 from mutations.view import View
 
 
-def _is_as_good_as_whole(view: View, file: str, place: int) -> bool:
-    """Whether what is left of a file that ends with a line is what some XLA prints, so that nothing can tell.
+def _looks_complete(view: View, file: str, place: int) -> bool:
+    """Whether some XLA release prints a file like the rest of one that is cut after a line.
 
-    Those are what one of three files holds, what XLA printed before it knew live ranges or stack traces, and
-    allocations that add nothing, without a value. Where an instruction is quoted, live ranges and a peak were known.
+    Such cuts cannot be seen: at the parts that XLA prints to several files, in dumps of releases without live ranges or
+    stack traces, and before allocations without bytes or values. Dumps that quote instructions always have live ranges
+    and a peak.
     """
     data = view.files[file]
     rest = data[place:].lstrip(b"\n")
@@ -28,12 +29,12 @@ def _is_as_good_as_whole(view: View, file: str, place: int) -> bool:
 
 
 _HEAD = 200
-"""Bytes that are always left: with fewer, there may be nothing that tells what the file is."""
+"""Bytes that always remain, so that the kind of the file stays recognisable."""
 
 
 @edit
 def cut_in_line(rng: random.Random, view: View) -> Mutation | None:
-    """All that XLA writes ends with a line end."""
+    """Every file that XLA writes ends with a line break."""
     file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > _HEAD + 1))
     if not file:
         return None
@@ -44,11 +45,11 @@ def cut_in_line(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def cut_after_line(rng: random.Random, view: View) -> Mutation | None:
-    """The file looks whole by itself, and the rest of the set has to show that it is not: any finding will do."""
+    """The file looks complete, but contradicts the rest of the set. Any finding counts."""
     file = pick(rng, (name for name, data in sorted(view.files.items()) if len(data.rstrip()) > _HEAD + 1))
     if not file:
         return None
     data = view.files[file]
     places = [place for place in range(_HEAD, len(data.rstrip())) if data[place - 1 : place] == b"\n"]
-    place = pick(rng, (place for place in places if not _is_as_good_as_whole(view, file, place)))
+    place = pick(rng, (place for place in places if not _looks_complete(view, file, place)))
     return made(view, [Change(file, place, len(data), b"")], [], "", "*") if place else None

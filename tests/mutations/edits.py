@@ -1,4 +1,4 @@
-"""What a mutation is, and the list of all edits."""
+"""Mutations, and the registry of all edits."""
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,20 +9,22 @@ from mutations.lines import Line
 from mutations.view import View, view_of
 
 ANY: Final = "*"
-"""Among `also`: the rest of the dump may be told to be wrong in any way."""
+"""As one of `also`: any further findings are allowed."""
 
 Row = tuple[str, int]
-"""A file, by what it holds, and a line of it, from 0."""
+"""The kind of a file, and a line of it, counted from 0."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """A dump after one edit, and what must be found in it.
+    """A dump after one edit, and the findings that it must have.
 
-    One finding at least has one of `codes` and stands at one of `places`, at any line if there are none. Where nothing
-    tells which of two lines was edited, `related` is the other one: there a finding counts, too, if it names one of
-    `places` as related. `also` are the codes of what else is then wrong with the dump: such findings are not needed,
-    but they are no false alarms. Any other error or warning is one. No `codes`: any finding will do.
+    At least one finding has one of `codes` and is at one of `places`. Without `places` any line counts, without `codes`
+    any finding. If the edit may have been at either of two lines, `related` is the other one: a finding there counts if
+    one of `places` is a related location of it.
+
+    `also` are the codes of consequences of the edit: findings that may occur, but do not have to. All other errors and
+    warnings are false alarms.
     """
 
     name: str
@@ -34,24 +36,24 @@ class Mutation:
 
     @property
     def file(self) -> str | None:
-        """The file of the first of the places."""
+        """The file of the first place."""
         return min(self.places)[0] if self.places else None
 
     @property
     def line(self) -> int | None:
-        """The line of the first of the places."""
+        """The line of the first place."""
         return min(self.places)[1] if self.places else None
 
 
 Edit = Callable[[random.Random, Mapping[str, bytes]], Mutation | None]
 
 EDITS: Final[dict[str, Edit]] = {}
-"""All edits by name. One that does not apply to a dump returns None."""
+"""All edits by name. An edit that does not apply to a dump returns None."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Bytes of a file that are replaced."""
+    """A replacement of bytes of a file."""
 
     file: str
     start: int
@@ -61,7 +63,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Place:
-    """A line: that of a byte of the file before the edit, or one so many lines below."""
+    """The line of a byte of the file before the edit, or the line `below` lines further down."""
 
     file: str
     offset: int
@@ -69,7 +71,7 @@ class Place:
 
 
 def edit(function: Callable[[random.Random, View], Mutation | None]) -> Edit:
-    """Makes an edit of a function, with its name."""
+    """Register a function as an edit under its name."""
     name = function.__name__.replace("_", "-")
 
     def apply(rng: random.Random, files: Mapping[str, bytes]) -> Mutation | None:
@@ -89,7 +91,7 @@ def made(
     also: str = "",
     related: Iterable[Line | Place] = (),
 ) -> Mutation:
-    """The mutation that some changes make. Codes stand between blanks."""
+    """The mutation that changes make. `codes` and `also` are separated by blanks."""
     files = dict(view.files)
     for change in sorted(changes, key=lambda change: -change.start):
         files[change.file] = files[change.file][: change.start] + change.new + files[change.file][change.end :]
@@ -113,22 +115,22 @@ def made(
 
 
 def put(line: Line, group: str, new: bytes | int) -> Change:
-    """A part of a line replaced."""
+    """Replace a part of a line."""
     return Change(line.file, *line.span(group), str(new).encode() if isinstance(new, int) else new)
 
 
 def removed(line: Line) -> Change:
-    """A line deleted."""
+    """Delete a line."""
     return Change(line.file, line.start, line.end + 1, b"")
 
 
 def doubled(line: Line) -> tuple[Change, Place]:
-    """A line written twice, and where the second one then stands."""
+    """Repeat a line. Returns the change and the place of the second one."""
     return Change(line.file, line.end, line.end, b"\n" + line.whole), Place(line.file, line.start, 1)
 
 
 def exchanged(first: Line, second: Line, group: str | None = None) -> list[Change]:
-    """Two lines exchanged, or a part of each."""
+    """Swap two lines, or the same part of both."""
     if group:
         return [put(first, group, second.text(group)), put(second, group, first.text(group))]
     return [
@@ -141,18 +143,18 @@ _T = TypeVar("_T")
 
 
 def pick(rng: random.Random, candidates: Iterable[_T]) -> _T | None:
-    """One of the candidates, if there are any."""
+    """A random candidate, None if there are none."""
     found = list(candidates)
     return rng.choice(found) if found else None
 
 
 def other_number(rng: random.Random, number: int, low: int, high: int) -> int:
-    """Another number between two, both included; `number` itself if there is none."""
+    """A different number from `low` to `high`, both included; `number` itself if there is none."""
     return rng.choice([other for other in range(low, high + 1) if other != number] or [number])
 
 
 def changed_size(rng: random.Random, size: int) -> int:
-    """Another number of bytes, near or far."""
+    """A different number of bytes, slightly or much larger or smaller."""
     return rng.choice([size + 1, size + 64, size * 2 + 8, *([size - 1, size // 2] if size > 1 else [])])
 
 
@@ -160,7 +162,7 @@ UNITS: Final = (b"B", b"KiB", b"MiB", b"GiB", b"TiB", b"PiB", b"EiB")
 
 
 def changed_human(rng: random.Random, human: bytes) -> bytes:
-    """Another size as people read it: the first digit or the unit changed."""
+    """A rounded size with another first digit or unit."""
     if rng.random() < 0.3:
         number = human.rstrip(b"BKMGTPEi")
         unit = human[len(number) :]

@@ -1,4 +1,4 @@
-"""What the lines of a dump look like, and the lines of a file by their kind."""
+"""Regular expressions for the lines of a dump, and the lines of a file by kind."""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +11,10 @@ REPORT: Final = "memory-usage-report"
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line, or that part of one that a record is. `parent` is the allocation of a slice, the header of what stands
-    below a used value, the section of a row in a report.
+    """A line, or the part of one that is a record.
+
+    `parent` is the allocation of a slice, the header of the used value of a position, use or quote, or the section of a
+    row in a report.
     """
 
     kind: str
@@ -26,17 +28,17 @@ class Line:
         return self.match[group]
 
     def text(self, group: str) -> bytes:
-        """A part that is there."""
+        """A part that must exist."""
         found: bytes | None = self.match[group]
         assert found is not None
         return found
 
     def number(self, group: str) -> int:
-        """A part that is a number; the digits of some stand in groups."""
+        """A part as a number. Some numbers have groups of digits."""
         return int(self.text(group).replace(b" ", b""))
 
     def span(self, group: str) -> tuple[int, int]:
-        """Where in the file a part stands."""
+        """The start and end of a part in the file."""
         start, end = self.match.span(group)
         return self.start + start, self.start + end
 
@@ -50,7 +52,7 @@ class Line:
 
     @property
     def key(self) -> tuple[bytes, bytes]:
-        """Name and index of a value or a position; no index is as good as the empty one."""
+        """Name and index of a value or position. A missing index equals the empty one."""
         return self.text("name"), self["index"] or b"{}"
 
 
@@ -108,7 +110,7 @@ _IN_REPORT: Final = {
 
 
 def lines_of(file: str, data: bytes) -> Iterator[Line]:
-    """The lines of a file that are of a known kind."""
+    """The lines of known kinds in a file."""
     rows = data.split(b"\n")
     starts = [0]
     for text in rows:
@@ -148,8 +150,10 @@ _QUOTE: Final = re.compile(rb" from instruction: ?(?P<text>(?s:.*))")
 
 
 def _used_values(file: str, rows: list[bytes], starts: list[int], span: range) -> Iterator[Line]:
-    """Used values. XLA of 2024 prints the header of the next one on the line of an instruction, and the text of an
-    instruction may hold line ends.
+    """The lines of used values.
+
+    XLA of 2024 prints the header of the next value on the line of an instruction, and instructions may contain line
+    breaks.
     """
     parent: Line | None = None
     row = span.start

@@ -1,4 +1,4 @@
-"""Edits of the peak list and of the stack trace breakdown."""
+"""Edits of the peak list and the stack trace breakdown."""
 
 import random
 from itertools import combinations
@@ -9,7 +9,7 @@ from mutations.values import UNKNOWN
 from mutations.view import View
 
 _SUMS = "cumulative-mismatch stack-trace-mismatch"
-"""What is added up from the list."""
+"""Codes about sums of the list."""
 
 
 @edit
@@ -21,13 +21,13 @@ def peak_row_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 
 def _has_whole_shape(view: View, name: bytes) -> bool:
-    """Whether the dump tells the shape of all that an instruction defines."""
+    """Whether the dump has the whole shape of an instruction."""
     return name in view.instruction or (name, b"{}") in view.slice
 
 
 @edit
 def peak_size(rng: random.Random, view: View) -> Mutation | None:
-    """Older dumps print the size of all that the instruction defines, newer ones that of the value."""
+    """Older dumps print the size of the whole instruction, newer ones that of the value."""
     row = pick(
         rng,
         (
@@ -57,7 +57,7 @@ def _live_at(view: View, step: int) -> frozenset[Line]:
 
 @edit
 def peak_step(rng: random.Random, view: View) -> Mutation | None:
-    """To a step at which others are live. Which step XLA prints, whole shapes tell, and so they have to be there."""
+    """To a step at which other values are live. XLA's rule needs the whole shapes of all values."""
     if not view.peak or not view.max or not all(_has_whole_shape(view, name) for name, _ in view.range):
         return None
     before = view.peak.number("step")
@@ -71,7 +71,7 @@ def peak_step(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def peak_rows_exchanged(rng: random.Random, view: View) -> Mutation | None:
-    """Lists with sums are sorted by size. Only name and size change places: the sums would tell it, too."""
+    """Swap two rows of different size in a list with cumulative sizes, which is sorted by size."""
     rows = [row for row in view.all("peak-row") if row["cumulative"]]
     pair = pick(rng, ((one, two) for one, two in combinations(rows, 2) if one["size"] != two["size"]))
     if not pair:

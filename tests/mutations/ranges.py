@@ -1,4 +1,4 @@
-"""Edits of the schedule and of live ranges."""
+"""Edits of the schedule and the live ranges."""
 
 import random
 from itertools import combinations, pairwise
@@ -9,14 +9,15 @@ from mutations.values import UNKNOWN
 from mutations.view import View
 
 _PEAK = "peak-list-mismatch peak-step-mismatch"
-"""Other values are then live at the peak, or it is elsewhere."""
+"""Codes for other values at the peak, or a peak at another step."""
 
 _ENDS = "live-range-start live-range-end"
 
 
 def _defines_at_its_step(view: View, line: Line) -> bool:
-    """Whether a live range starts where its instruction runs, and has to: parameters may start earlier, and what runs
-    in an asynchronous computation starts one step later.
+    """Whether a live range starts at the step of its instruction, and has to.
+
+    Parameters may start earlier, and values of asynchronous computations one step later.
     """
     name = line.text("name")
     header = view.value.get(line.key)
@@ -46,27 +47,28 @@ def _has_async(view: View) -> bool:
 
 @edit
 def steps_exchanged(rng: random.Random, view: View) -> Mutation | None:
-    """Two lines of the schedule, with their numbers."""
+    """Swap two rows of the schedule, including their steps."""
     steps = view.all("step")
     if len(steps) < 2:
         return None
     first, second = sorted(rng.sample(range(len(steps)), 2))
     places = [Place(steps[number].file, steps[number].start) for number in (first, second)]
     changes = exchanged(steps[first], steps[second])
-    # As the lines may differ in length, they are found by their number, which does not change.
+    # The swapped lines may differ in length, which shifts offsets but not line numbers.
     return _at_rows(made(view, changes, [], "schedule-mismatch", _ENDS), view, places)
 
 
 def _at_rows(mutation: Mutation, view: View, places: list[Place]) -> Mutation:
-    """Places by the lines before the edit, for edits that move none."""
+    """Set the places of a mutation that moves no lines."""
     rows = {(place.file, view.files[place.file].count(b"\n", 0, place.offset)) for place in places}
     return Mutation("", mutation.files, frozenset(rows), mutation.codes, mutation.also)
 
 
 @edit
 def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
-    """Two names in the schedule, each of which starts a live range. Not both of asynchronous operations, whose parts
-    may start elsewhere.
+    """Swap two instructions of the schedule that start live ranges.
+
+    Skips pairs of asynchronous operations, the parts of which may start elsewhere.
     """
     names = {line.text("name") for line in _starting(view)}
     pairs = combinations([line for line in view.all("step") if line["name"] in names], 2)
@@ -79,7 +81,7 @@ def names_exchanged(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def step_number(rng: random.Random, view: View) -> Mutation | None:
-    """The number of a step. Next to a step of the same number, nothing tells which of both is wrong."""
+    """Next to a row with the same step, either of the two may be wrong."""
     steps = view.all("step")
     line = pick(rng, steps)
     if not line:
@@ -91,14 +93,14 @@ def step_number(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def step_deleted(rng: random.Random, view: View) -> Mutation | None:
-    """What follows says that it is missing."""
+    """The next row shows the gap."""
     pair = pick(rng, pairwise(view.all("step")))
     return made(view, [removed(pair[0])], [pair[1]], "schedule-mismatch") if pair else None
 
 
 @edit
 def step_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To an instruction that is scheduled elsewhere."""
+    """To an instruction that is scheduled at another step."""
     line, other = pick(rng, view.all("step")), pick(rng, view.all("step"))
     if not line or not other or line is other:
         return None
@@ -107,7 +109,7 @@ def step_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def max_changed(rng: random.Random, view: View) -> Mutation | None:
-    """Ranges that reach to the end are then past it, or those of parameters end before it."""
+    """Live ranges may then end past the schedule, or those of parameters before its end."""
     if not view.max:
         return None
     last = view.max.number("max")
@@ -136,7 +138,7 @@ def end_past_max(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def start_changed(rng: random.Random, view: View) -> Mutation | None:
-    """Where there are asynchronous computations, what starts one step later may run in one."""
+    """A value may start one step late if the dump has asynchronous computations."""
     line = pick(rng, _starting(view))
     if not line:
         return None
@@ -150,7 +152,10 @@ def start_changed(rng: random.Random, view: View) -> Mutation | None:
 
 
 def _last_use(view: View, line: Line) -> int | None:
-    """The last step that reads a value; None where one may do so that keeps no value alive until its end."""
+    """The last step that reads a value.
+
+    None if a reader may be a loop, call, branch or asynchronous operation, which allow a live range to end earlier.
+    """
     header = view.value.get(line.key)
     uses = view.below(header, "use") if header else []
     names = {use.text("name") for use in uses}
@@ -164,7 +169,7 @@ def _last_use(view: View, line: Line) -> int | None:
 
 
 def _starts_in_place(view: View, line: Line) -> set[int]:
-    """Steps at which other values start on the same bytes: there, or one before, a range may be cut."""
+    """Steps at which other values start on the same bytes, and the steps before: a live range may end there."""
     row = view.slice.get(line.key)
     if not row or not row.parent:
         return set()
@@ -180,7 +185,7 @@ def _starts_in_place(view: View, line: Line) -> set[int]:
 
 @edit
 def end_lowered(rng: random.Random, view: View) -> Mutation | None:
-    """Below the last use. Not to where a range may end because another value takes the place over."""
+    """To a step before the last use at which no other value takes over the bytes."""
     lines = view.all("range")
     for line in rng.sample(lines, len(lines)):
         use = _last_use(view, line)
@@ -203,7 +208,7 @@ def range_deleted(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def range_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """No value has that name, and one is left without a range."""
+    """No value has that name, and one value loses its live range."""
     line = pick(rng, view.all("range"))
     if not line:
         return None
@@ -213,7 +218,7 @@ def range_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def range_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To a value that has a range: which of the two is the right one, nothing need tell."""
+    """To a value that has a live range. Either of the two may be wrong."""
     line = pick(rng, view.all("range"))
     other = pick(rng, (other for other in view.all("range") if line and other["name"] != line["name"]))
     if not line or not other or (other.text("name"), line.text("index")) not in view.range:
@@ -225,7 +230,7 @@ def range_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def step_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """Each instruction of the schedule is a position of some value, and this one is not."""
+    """Every scheduled instruction is a position of a value, but not this one."""
     names = {name for name, _ in view.range}
     line = pick(rng, (line for line in view.all("step") if line["name"] in names))
     if not line:

@@ -1,4 +1,4 @@
-"""Edits that write a line, or a whole used value, twice."""
+"""Edits that repeat a line or a whole used value."""
 
 import random
 
@@ -8,7 +8,7 @@ from mutations.view import View
 
 
 def _twice(view: View, line: Line | None, codes: str, also: str = "", *, either: bool = False) -> Mutation | None:
-    """A line written twice. Found at the second of the two, or at either."""
+    """Repeat a line. The finding is at the second one, or, with `either`, at any of the two."""
     if not line:
         return None
     change, second = doubled(line)
@@ -22,15 +22,16 @@ def slice_twice(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def allocation_twice(rng: random.Random, view: View) -> Mutation | None:
-    """What one allocation only can be is then there twice, and the total is less than the sum."""
+    """There are then also two of what can only exist once, such as a parameter, and the total is too small."""
     also = "total-mismatch report-mismatch parameter-mismatch allocation-kind-conflict"
     return _twice(view, pick(rng, view.all("allocation")), "duplicate-allocation", also)
 
 
 @edit
 def used_value_header_twice(rng: random.Random, view: View) -> Mutation | None:
-    """Not where it stands behind an instruction: there, the text of the instruction may seem to go on. The first one is
-    then without a body.
+    """The first header is then without positions and uses.
+
+    Skips headers on the line of an instruction, which would seem to continue its text.
     """
     lines = [line for line in view.all("value") if view.files[line.file][line.start - 1 : line.start] == b"\n"]
     return _twice(view, pick(rng, lines), "duplicate-value", "syntax")
@@ -38,7 +39,7 @@ def used_value_header_twice(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def used_value_twice(rng: random.Random, view: View) -> Mutation | None:
-    """With its positions and uses."""
+    """Including its positions and uses."""
     header = pick(rng, view.all("value"))
     if not header:
         return None
@@ -70,7 +71,7 @@ def step_twice(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def peak_row_twice(rng: random.Random, view: View) -> Mutation | None:
-    """Without indices, elements of one tuple have rows that are the same already."""
+    """Skips repeated rows: without indices, the elements of a tuple have equal rows."""
     also = "cumulative-mismatch stack-trace-mismatch"
     line = pick(rng, view.all("peak-row"))
     if not line or sum(row.whole == line.whole for row in view.all("peak-row")) > 1:

@@ -80,7 +80,7 @@ def report_header_number(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def report_header_kind(rng: random.Random, view: View) -> Mutation | None:
-    """`maybe-live-out` or the number of the parameter, as the buffer assignment has it otherwise."""
+    """Remove `maybe-live-out` or change the number of the parameter."""
     lines = view.all("report-allocation") + view.all("report-header")
     line = pick(rng, (line for line in lines if line["out"] or line["parameter"]))
     if not line:
@@ -91,7 +91,7 @@ def report_header_kind(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def report_shapes(rng: random.Random, view: View) -> Mutation | None:
-    """A shape more in the list of a row."""
+    """Add a shape to a row."""
     line = pick(rng, view.all("report-row"))
     if not line:
         return None

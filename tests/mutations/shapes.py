@@ -16,7 +16,7 @@ _LAYOUT: Final = re.compile(rb"(?<=\])\{[^{}]*\}")
 
 
 def _changed(rng: random.Random, shape: bytes, *, types: bool = True) -> bytes | None:
-    """A shape with one dimension or one type changed."""
+    """A shape with another dimension or element type; None if it has no dimension."""
     array = pick(rng, _ARRAY.finditer(shape))
     if not array:
         return None
@@ -34,7 +34,7 @@ def _changed(rng: random.Random, shape: bytes, *, types: bool = True) -> bytes |
 
 
 def _bytes(shape: bytes) -> int:
-    """The bytes of an array."""
+    """The bytes of an array without padding."""
     array = _ARRAY.match(shape)
     if not array:
         return 0
@@ -47,7 +47,7 @@ def _quoted(view: View, row: Line) -> bool:
 
 
 _AFTER = "report-mismatch peak-list-mismatch peak-step-mismatch"
-"""What sizes and shapes are compared with, too."""
+"""Codes for other places with the size or shape."""
 
 
 @edit
@@ -61,7 +61,7 @@ def slice_shape(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def unquoted_slice_shape(rng: random.Random, view: View) -> Mutation | None:
-    """Nothing to compare with but the size: it has to be too small."""
+    """Without a quoted instruction, only a size below the shape is wrong for sure."""
     rows = [row for row in view.all("slice") if not _quoted(view, row) and not row.text("shape").startswith(b"(")]
     for row in rng.sample(rows, len(rows)):
         new = _changed(rng, row.text("shape"), types=False)
@@ -73,7 +73,7 @@ def unquoted_slice_shape(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
-    """Of the whole parameter. Old dumps print that of the whole where an element is meant."""
+    """The shape of a whole parameter. Old dumps print it for elements, too."""
     line = pick(
         rng,
         (
@@ -93,7 +93,7 @@ def parameter_shape(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def output_shape(rng: random.Random, view: View) -> Mutation | None:
-    """The output may be a bitcast of what is in the allocation: only another number of bytes is wrong for sure."""
+    """The output may be a bitcast of a value, so only a shape of another size is wrong for sure."""
     line = next((line for line in view.all("allocation") if line["output"] and view.below(line, "slice")), None)
     new = _changed(rng, line.text("output_shape"), types=False) if line else None
     if not line or not new:
@@ -107,7 +107,7 @@ def output_shape(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def instruction_shape(rng: random.Random, view: View) -> Mutation | None:
-    """In the text of an instruction that defines one value. Seen there, or where the value is assigned."""
+    """In the text of an instruction that defines a single value. The finding is there or at the slice."""
     quotes = [
         (header, quote)
         for header, quote in view.quotes.items()

@@ -1,4 +1,4 @@
-"""Edits of used values: their positions, their uses and the instructions that they quote."""
+"""Edits of used values, their positions, uses and quoted instructions."""
 
 import random
 
@@ -7,7 +7,7 @@ from mutations.lines import Line
 from mutations.view import View
 
 UNKNOWN = b"renamed.9999"
-"""A name that stands in no dump."""
+"""A name that no dump contains."""
 
 
 @edit
@@ -30,7 +30,7 @@ def used_value_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def used_value_id(rng: random.Random, view: View) -> Mutation | None:
-    """To one that another value has."""
+    """To the id of another value."""
     header = pick(rng, (line for line in view.all("value") if line.key in view.slice))
     other = pick(rng, (line for line in view.all("value") if header and line["id"] != header["id"]))
     if not header or not other:
@@ -39,8 +39,9 @@ def used_value_id(rng: random.Random, view: View) -> Mutation | None:
 
 
 def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
-    """Another use of the value that reads just so: after the edit, both lines are the same, and nothing tells them
-    apart.
+    """Other uses of the value with the same user, operand and index.
+
+    After the edit, both lines are the same, so either of them may be reported.
     """
     others = view.below(use.parent, "use") if use.parent else []
     return [
@@ -52,7 +53,7 @@ def _same(view: View, use: Line, name: bytes, operand: int) -> list[Line]:
 
 @edit
 def operand_number(rng: random.Random, view: View) -> Mutation | None:
-    """Only where the text of the instruction that reads is there."""
+    """Skips uses by instructions that are not quoted."""
     use = pick(rng, (line for line in view.all("use") if line["name"] in view.instruction))
     if not use:
         return None
@@ -76,7 +77,7 @@ def use_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def use_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """Only to an instruction whose text tells what it reads. It may run later than the value is live."""
+    """To a quoted instruction. It may run after the live range of the value."""
     use = pick(rng, (line for line in view.all("use") if _is_live(view, line)))
     names = [name for name in view.step if name in view.instruction and use and name != use["name"]]
     if not use or not names:
@@ -87,7 +88,7 @@ def use_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 
 def _later_positions(view: View) -> list[Line]:
-    """Positions of live values, but for the first one of each, which tells where it is defined."""
+    """Positions of live values, except for the first one of each, which defines it."""
     return [
         line for header in view.all("value") if header.key in view.range for line in view.below(header, "position")[1:]
     ]
@@ -95,7 +96,7 @@ def _later_positions(view: View) -> list[Line]:
 
 @edit
 def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | None:
-    """What was read through the position is then read from nowhere."""
+    """Instructions that read the value through this position now read nothing."""
     line = pick(rng, _later_positions(view))
     if not line:
         return None
@@ -104,7 +105,7 @@ def position_renamed_to_unknown(rng: random.Random, view: View) -> Mutation | No
 
 @edit
 def position_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """To a position that is there: which of the two is the right one, nothing need tell."""
+    """To an existing position. Either of the two may be reported."""
     line = pick(rng, _later_positions(view))
     if not line:
         return None
@@ -122,7 +123,7 @@ def position_renamed(rng: random.Random, view: View) -> Mutation | None:
 
 @edit
 def operand_renamed(rng: random.Random, view: View) -> Mutation | None:
-    """In the text of an instruction. Only operands whose value lists the use; seen there, or at the instruction."""
+    """In the text of an instruction, for operands with a use. The finding is there, at the use or at the header."""
     uses: dict[tuple[bytes, int], list[Line]] = {}
     for use in view.all("use"):
         uses.setdefault((use.text("name"), use.number("operand")), []).append(use)

@@ -1,4 +1,4 @@
-"""A dump set as the edits see it: its lines by kind, and what they say about each other."""
+"""A dump set as the edits read it: its lines by kind, and how they refer to each other."""
 
 import re
 from collections import defaultdict
@@ -13,7 +13,7 @@ from mutations.lines import NAME, Line, lines_of
 
 @dataclass(frozen=True)
 class Quote:
-    """An instruction as a used value quotes it; offsets are those in the file."""
+    """A quoted instruction; offsets are in the file."""
 
     line: Line
     name: bytes
@@ -78,12 +78,12 @@ class View:
 
     @cached_property
     def step(self) -> dict[bytes, int]:
-        """Steps by the instruction that runs then."""
+        """Steps by instruction."""
         return {line.text("name"): line.number("step") for line in self.all("step")}
 
     @cached_property
     def max(self) -> Line | None:
-        """The first line of the live ranges."""
+        """The header of the live ranges."""
         return next(iter(self.all("max")), None)
 
     @cached_property
@@ -98,19 +98,19 @@ class View:
 
     @cached_property
     def instruction(self) -> dict[bytes, Quote]:
-        """The quoted instructions by name, the first quote of each."""
+        """The first quote of each instruction by name."""
         found: dict[bytes, Quote] = {}
         for quote in self.quotes.values():
             found.setdefault(quote.name, quote)
         return found
 
     def opcode(self, name: bytes) -> bytes | None:
-        """The opcode of an instruction, None where it is not quoted."""
+        """The opcode of an instruction, None if it is not quoted."""
         quote = self.instruction.get(name)
         return quote.opcode if quote else None
 
     def block_end(self, header: Line) -> int:
-        """Where a used value ends: at the header of the next, or behind its own last line."""
+        """The end of a used value: the header of the next one, or the end of its own last line."""
         following = self._next_header.get(header)
         if following:
             return following.start
@@ -124,9 +124,7 @@ class View:
         return end if is_glued else end + 1
 
     def is_last(self, line: Line, end: int | None = None) -> bool:
-        """Whether nothing follows in the file. Without its last line a file is as good as cut off, which is an edit of
-        its own.
-        """
+        """Whether nothing follows in the file. A file without its last line looks cut off, which is another edit."""
         return not self.files[line.file][line.end if end is None else end :].strip()
 
     @cached_property
@@ -145,7 +143,7 @@ def _view(files: tuple[tuple[str, bytes], ...]) -> View:
 
 
 def view_of(files: Mapping[str, bytes]) -> View:
-    """The view of a dump set; that of the same set is made once."""
+    """The cached view of a dump set."""
     return _view(tuple(sorted(files.items())))
 
 
@@ -181,7 +179,7 @@ def _read_quote(line: Line) -> Quote | None:
 
 
 def balanced(text: bytes, start: int) -> int:
-    """Where the bracket that opens at `start` has been closed."""
+    """The offset after the bracket that closes the one at `start`."""
     depth = 0
     for place in range(start, len(text)):
         depth += (text[place] in b"([{") - (text[place] in b")]}")
@@ -191,7 +189,7 @@ def balanced(text: bytes, start: int) -> int:
 
 
 def split(text: bytes, start: int, end: int) -> list[tuple[int, int]]:
-    """The parts between commas that stand in no bracket."""
+    """The parts between commas outside of brackets."""
     if not text[start:end].strip():
         return []
     parts, depth, first = [], 0, start

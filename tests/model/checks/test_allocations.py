@@ -1,9 +1,9 @@
-"""What is found in edited headers of allocations."""
+"""Findings about edited allocations."""
 
 from goldens import REDUCE, SAME, SWAP, SWAP_2025, check
 
 
-def test_a_number_that_is_there_twice() -> None:
+def test_reports_duplicate_allocation() -> None:
     check(
         SWAP,
         [("allocation 3: size 800", "allocation 2: size 800")],
@@ -18,7 +18,7 @@ allocation 2: size 16, output shape is |(f32[100], f32[100])|, maybe-live-out:
     )
 
 
-def test_numbers_out_of_order() -> None:
+def test_reports_allocations_out_of_order() -> None:
     check(
         REDUCE,
         [
@@ -33,7 +33,7 @@ allocation 5: 0x15c7b0f0, size 4, thread-local:
     )
 
 
-def test_an_allocation_that_is_for_nothing() -> None:
+def test_reports_allocation_without_kind() -> None:
     check(
         SWAP,
         [("size 800, preallocated-temp:", "size 800:")],
@@ -46,7 +46,7 @@ allocation 3: size 800:
     )
 
 
-def test_two_kinds_that_exclude_each_other() -> None:
+def test_reports_exclusive_kinds() -> None:
     check(
         SWAP,
         [("size 800, preallocated-temp:", "size 800, constant, preallocated-temp:")],
@@ -59,7 +59,7 @@ allocation 3: size 800, constant, preallocated-temp:
     )
 
 
-def test_an_output_that_is_not_live_at_the_end() -> None:
+def test_reports_output_that_is_not_live_out() -> None:
     check(
         SWAP,
         [("(f32[100], f32[100])|, maybe-live-out", "(f32[100], f32[100])|")],
@@ -72,7 +72,7 @@ allocation 2: size 16, output shape is |(f32[100], f32[100])|:
     )
 
 
-def test_a_parameter_that_is_written_over() -> None:
+def test_reports_value_in_read_only_parameter() -> None:
     check(
         SWAP,
         [("{}, maybe-live-out:\n value: <2 Arg_1.2", "{}:\n value: <2 Arg_1.2")],
@@ -85,7 +85,7 @@ allocation 1: size 400, parameter 1, shape |f32[100]| at ShapeIndex {}:
     )
 
 
-def test_thread_local_values_with_live_ranges() -> None:
+def test_reports_live_range_of_thread_local_value() -> None:
     check(
         SWAP,
         [("size 800, preallocated-temp:", "size 800, thread-local:")],
@@ -98,7 +98,7 @@ allocation 3: size 800, thread-local:
     )
 
 
-def test_two_outputs() -> None:
+def test_reports_second_output() -> None:
     check(
         SAME,
         [
@@ -119,7 +119,7 @@ allocation 2: size 308, output shape is |f32[77]|, maybe-live-out:
     )
 
 
-def test_no_output() -> None:
+def test_reports_missing_output() -> None:
     check(
         SWAP,
         [("output shape is |(f32[100], f32[100])|, ", "")],
@@ -131,7 +131,7 @@ allocation 0: size 400, parameter 0, shape |f32[100]| at ShapeIndex {}, maybe-li
     )
 
 
-def test_a_value_past_the_end_of_its_allocation() -> None:
+def test_reports_value_past_end_of_allocation() -> None:
     check(
         SWAP,
         [("(size=400,offset=400)", "(size=400,offset=464)")],
@@ -147,7 +147,7 @@ allocation 3: size 800, preallocated-temp:
     )
 
 
-def test_a_value_at_an_offset_where_there_is_none() -> None:
+def test_reports_offset_outside_of_preallocated_temp() -> None:
     check(
         SWAP_2025,
         [("value: <2 Arg_1.2 @0> (size=400,offset=0)", "value: <2 Arg_1.2 @0> (size=200,offset=200)")],
@@ -163,7 +163,7 @@ allocation 1: size 400, parameter 1, shape |f32[100]| at ShapeIndex {}, maybe-li
     )
 
 
-def test_a_negative_size() -> None:
+def test_reports_negative_size() -> None:
     check(
         SWAP,
         [("(size=400,offset=400)", "(size=-400,offset=400)")],
@@ -178,7 +178,7 @@ allocation 3: size 800, preallocated-temp:
     )
 
 
-def test_the_total() -> None:
+def test_reports_wrong_total() -> None:
     check(
         SWAP,
         [("Total bytes used: 1616 (1.6KiB)", "Total bytes used: 1716 (1.7KiB)")],
@@ -190,7 +190,7 @@ Total bytes used: 1716 (1.7KiB)
     )
 
 
-def test_the_size_of_an_allocation() -> None:
+def test_reports_allocation_that_makes_total_wrong() -> None:
     check(
         SWAP,
         [("allocation 2: size 16,", "allocation 2: size 64,")],
@@ -206,7 +206,7 @@ Total bytes used: 1616 (1.6KiB)
     )
 
 
-def test_the_total_in_a_unit_that_fits() -> None:
+def test_reports_wrong_rounded_total() -> None:
     check(
         SWAP,
         [("1616 (1.6KiB)", "1616 (1.6MiB)")],

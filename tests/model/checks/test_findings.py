@@ -1,9 +1,9 @@
-"""Findings: none on real dumps, the right one at the right place on edited ones."""
+"""Dumps of XLA have no findings, and exempt overlaps are not reported."""
 
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from samples import DUMPS, SEED, SHARED_DUMPS, TPU, analysis_of, analysis_of_tex
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks import may_overlap
 from xla_lens.model.checks.codes import Code, Severity
-from xla_lens.model.checks.problems import SliceIdMismatch, UndefinedValue
+from xla_lens.model.checks.problems import Problem, SliceIdMismatch, UndefinedValue
 from xla_lens.syntax.columns import NONE
 from xla_lens.syntax.file_names import FileKind
 
@@ -23,9 +23,7 @@ def _codes(analysis: Analysis) -> list[tuple[Code, Severity]]:
 
 
 def _expected(fact: dict[str, Any]) -> list[tuple[Code, Severity]]:
-    """What is found in a real dump: nothing, but for a printed peak at which fewer bytes of the default memory space
-    are live than at its peak.
-    """
+    """The findings of a dump of XLA: at most that its printed peak is understated in memory space 0."""
     is_understated = any(
         space["live_bytes_at_printed_peak"] < space["peak_live_bytes"]
         for space in fact["memory_spaces"]
@@ -35,26 +33,28 @@ def _expected(fact: dict[str, Any]) -> list[tuple[Code, Severity]]:
 
 
 @pytest.mark.parametrize("fact", facts(DUMPS), ids=lambda fact: fact["file"])
-def test_real_dumps_have_none_but_for_an_understated_peak(fact: dict[str, Any]) -> None:
+def test_dumps_have_no_findings_except_understated_peaks(fact: dict[str, Any]) -> None:
     assert _codes(analysis_of(DUMPS / fact["file"])) == _expected(fact)
 
 
 @on_all_dumps(_codes)
-def test_no_real_dump_has_any_but_for_an_understated_peak(
+def test_all_dumps_have_no_findings_except_understated_peaks(
     of_all_dumps: Mapping[str, list[tuple[Code, Severity]]],
 ) -> None:
     assert of_all_dumps == {fact["file"]: _expected(fact) for fact in facts(SHARED_DUMPS)}
     assert 100 < sum(map(len, of_all_dumps.values())) < 200
 
 
-def test_each_code_is_tested_by_an_edit() -> None:
-    """In the form in which the tests in this folder print findings."""
+def test_each_code_has_a_problem_and_a_test() -> None:
+    """The tests in this folder print findings as `error[syntax]`."""
+    problems = [problem for group in get_args(Problem) for problem in get_args(group) or (group,)]
+    assert {problem.code for problem in problems} == set(Code)
     tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert [code for code in Code if f"[{code}]" not in tests] == []
 
 
-def test_the_state_of_asynchronous_operations_may_overlap() -> None:
-    """Elements `{2,...}` of such a tuple share bytes on TPU; the same overlap of other values is an error."""
+def test_state_of_asynchronous_operations_may_overlap() -> None:
+    """Elements `{2,...}` of their tuples share bytes on TPU. The same overlap of other values is an error."""
     text = """\
 BufferAssignment:
 allocation 0: size 8, preallocated-temp:
@@ -106,13 +106,13 @@ def _overlaps(text: str) -> list[Severity]:
     return [finding.severity for finding in findings if finding.code is Code.OVERLAPPING_SLICES]
 
 
-def test_each_file_of_a_set_tells_of_its_own() -> None:
+def test_files_of_one_set_agree() -> None:
     analysis = analysis_of(TPU)
     assert len(analysis.dump.files) == 4
     assert not findings_text(analysis)
 
 
-def test_of_standard_output_the_first_module_is_read() -> None:
+def test_only_first_module_of_standard_output_is_read() -> None:
     text = SEED.read_text()
     files = [(f"module_{number}.f.cpu_after_optimizations-buffer-assignment.txt", text) for number in (1, 2, 1)]
     files[2] = files[2][0].replace("buffer-assignment", "memory-usage-report"), "Memory Space: default (color=0)\n"
@@ -131,9 +131,10 @@ reads only the first module of a file: save each module to a file of its own.
 
 
 @pytest.mark.parametrize("path", sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")), ids=lambda path: path.name[:30])
-def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
-    """Each value that is moved onto one that is live at the same time. `copy-done` and the like, which read them, are
-    not quoted; they have no computation in which the bytes might be used again.
+def test_reports_overlaps_outside_of_memory_space_0(path: Path) -> None:
+    """Moves each value onto one that is live at the same time.
+
+    Instructions that read them, such as `copy-done`, are not quoted. They call no computation that may reuse the bytes.
     """
     analysis = analysis_of(path)
     values, slices = analysis.dump.values, analysis.dump.slices
@@ -160,12 +161,12 @@ def test_values_of_fast_memory_may_not_overlap_either(path: Path) -> None:
         assert (Code.OVERLAPPING_SLICES, Severity.WARNING) in codes or values.offset[value] == values.offset[other]
 
 
-def test_most_values_of_fast_memory_are_checked() -> None:
+def test_most_values_outside_of_memory_space_0_are_checked() -> None:
     checked = exempt = 0
     for path in sorted(DUMPS.glob("tpu-*/*/*-buffer-assignment.txt")):
         dump = analysis_of(path).dump
         for value in np.flatnonzero((dump.values.color > 0) & (dump.values.live_range != NONE)).tolist():
-            # The state of asynchronous operations is elements `{2,...}`.
+            # Elements `{2,...}` are the state of asynchronous operations.
             if "{2" not in dump.value_label(value):
                 exempt += may_overlap(dump, value)
                 checked += 1
@@ -173,7 +174,7 @@ def test_most_values_of_fast_memory_are_checked() -> None:
     assert exempt <= checked // 10
 
 
-def test_two_values_of_one_name_may_lack_the_same_used_value() -> None:
+def test_two_values_with_one_name_share_no_used_value() -> None:
     text = (
         "BufferAssignment:\nallocation 0: size 64, preallocated-temp:\n"
         " value: <1 v @0> (size=8,offset=0): u8[8]{0}\n value: <2 v @0> (size=8,offset=8): u8[8]{0}\n\n"

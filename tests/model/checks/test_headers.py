@@ -1,4 +1,4 @@
-"""What is found in what headers say of parameters and of the output."""
+"""Findings about parameters and outputs in edited headers."""
 
 import re
 
@@ -8,7 +8,7 @@ from goldens import SWAP, check, findings_text
 from samples import analysis_of_text
 
 
-def test_the_shape_of_a_parameter() -> None:
+def test_reports_wrong_parameter_shape() -> None:
     check(
         SWAP,
         [("parameter 0, shape |f32[100]|", "parameter 0, shape |f32[200]|")],
@@ -21,7 +21,7 @@ allocation 0: size 400, parameter 0, shape |f32[200]| at ShapeIndex {}, maybe-li
     )
 
 
-def test_the_shape_of_the_output() -> None:
+def test_reports_wrong_output_shape() -> None:
     check(
         SWAP,
         [("|(f32[100], f32[100])|", "|(f32[100], f32[200])|")],
@@ -34,7 +34,7 @@ allocation 2: size 16, output shape is |(f32[100], f32[200])|, maybe-live-out:
     )
 
 
-def test_a_parameter_that_is_another() -> None:
+def test_reports_wrong_parameter_number() -> None:
     check(
         SWAP,
         [("parameter 1, shape", "parameter 0, shape")],
@@ -72,7 +72,7 @@ allocation 1: size 400, parameter 5, shape |f32[100]| at ShapeIndex {}, maybe-li
         ),
     ],
 )
-def test_parameters_of_a_dump_that_quotes_no_instructions(number: int, expected: str) -> None:
+def test_reports_wrong_parameter_number_without_quotes(number: int, expected: str) -> None:
     text = re.sub(r"\n from instruction:.*", "", SWAP.read_text())
     assert not findings_text(analysis_of_text(text))
     edited = text.replace("parameter 1, shape", f"parameter {number}, shape")

@@ -1,10 +1,10 @@
-"""What is found where values and quoted instructions disagree."""
+"""Findings about values that contradict their quoted instructions."""
 
 from goldens import MATMUL, SWAP, SWAP_2025, check
 from samples import TPU
 
 
-def test_a_value_that_is_smaller_than_its_shape() -> None:
+def test_reports_size_below_shape() -> None:
     check(
         SWAP_2025,
         [("copy.3 @0> (size=400,", "copy.3 @0> (size=399,")],
@@ -17,7 +17,7 @@ bytes.
     )
 
 
-def test_an_operand_of_another_value() -> None:
+def test_reports_use_of_another_value() -> None:
     check(
         SWAP,
         [("  copy, operand 0", "  copy.1, operand 0")],
@@ -32,7 +32,7 @@ error[operand-mismatch] `Arg_0.1` is listed as operand 0 of `copy.1`, but the in
     )
 
 
-def test_an_operand_that_is_not_there() -> None:
+def test_reports_missing_operand() -> None:
     check(
         SWAP,
         [("  tuple, operand 1", "  tuple, operand 2")],
@@ -47,7 +47,7 @@ error[operand-mismatch] `copy.3` is listed as operand 2 of `tuple`, which has 2 
     )
 
 
-def test_an_operand_that_is_nowhere() -> None:
+def test_reports_unknown_operand() -> None:
     check(
         SWAP,
         [("copy(f32[100]{0} %Arg_1.2)", "copy(f32[100]{0} %Arg_1.3)")],
@@ -63,7 +63,7 @@ values, its operand 0 is `Arg_1.2`.
     )
 
 
-def test_an_operand_that_is_two_values_of_an_instruction_that_is_not_quoted() -> None:
+def test_reports_operand_of_two_values() -> None:
     check(
         TPU,
         [("  copy-done, operand 0 {1}", "  copy-done, operand 0 {0}")],
@@ -79,7 +79,7 @@ error[operand-mismatch] Operand 0 {0} of `copy-done` is listed as a use of both 
     )
 
 
-def test_two_quotes_with_other_operands() -> None:
+def test_reports_quotes_with_different_operands() -> None:
     check(
         TPU,
         [("copy-start(%broadcast_multiply_fusion)\n<16", "copy-start(%x.1)\n<16")],
@@ -95,7 +95,7 @@ the same text.
     )
 
 
-def test_two_quotes_with_other_shapes() -> None:
+def test_reports_quotes_with_different_shapes() -> None:
     check(
         TPU,
         [
@@ -116,7 +116,7 @@ same text.
     )
 
 
-def test_a_shape_in_an_allocation() -> None:
+def test_reports_wrong_shape_in_allocation() -> None:
     check(
         SWAP,
         [("(size=400,offset=400): f32[100]{0}", "(size=400,offset=400): f32[50]{0}")],
@@ -131,7 +131,7 @@ error[shape-mismatch] `copy.1` has the shape `f32[50]{0}` in its allocation, but
     )
 
 
-def test_a_shape_in_an_instruction() -> None:
+def test_reports_wrong_shape_in_instruction() -> None:
     check(
         SWAP,
         [("%copy.1 = f32[100]{0}", "%copy.1 = f32[50]{0}")],
@@ -146,7 +146,7 @@ error[shape-mismatch] `copy.1` has the shape `f32[100]{0}` in its allocation, bu
     )
 
 
-def test_an_element_that_is_not_there() -> None:
+def test_reports_missing_tuple_element() -> None:
     check(
         MATMUL,
         [

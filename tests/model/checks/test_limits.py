@@ -1,4 +1,4 @@
-"""What is found where a dump takes more memory than a user allows."""
+"""Findings about dumps that exceed a limit."""
 
 from goldens import SWAP, finding_lines
 from samples import analysis_of, analysis_of_text
@@ -11,7 +11,7 @@ def _text(analysis: Analysis, max_peak_bytes: int | None, max_reserved_bytes: in
     return "\n".join(line for finding in found for line in finding_lines(finding))
 
 
-def test_limits_that_hold() -> None:
+def test_values_at_the_limits_pass() -> None:
     analysis = analysis_of(SWAP)
     (space,) = analysis.memory.spaces
     assert space.peak_live_bytes
@@ -19,7 +19,7 @@ def test_limits_that_hold() -> None:
     assert not _text(analysis, None, None)
 
 
-def test_the_peak() -> None:
+def test_reports_peak_above_limit() -> None:
     assert (
         _text(analysis_of(SWAP), 100, None)
         == """\
@@ -29,7 +29,7 @@ error[max-peak] 1.2 KiB (1,200 bytes) of host memory are live at step 1, more th
     )
 
 
-def test_what_is_reserved() -> None:
+def test_reports_reserved_bytes_above_limit() -> None:
     assert (
         _text(analysis_of(SWAP), None, 1000)
         == """\
@@ -40,7 +40,7 @@ allocation 3: size 800, preallocated-temp:
     )
 
 
-def test_what_is_not_known_is_not_within_a_limit() -> None:
+def test_unknown_sizes_fail() -> None:
     assert (
         _text(analysis_of_text("Total bytes used: 1616 (1.6KiB)\n\n"), 100, 1000)
         == """\

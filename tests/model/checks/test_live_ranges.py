@@ -1,11 +1,11 @@
-"""What is found in edited live ranges."""
+"""Findings about edited live ranges."""
 
 from goldens import REDUCE, SWAP, check
 from samples import DUMPS, analysis_of
 from xla_lens.model.checks.codes import Severity
 
 
-def test_an_end_before_the_start() -> None:
+def test_reports_end_before_start() -> None:
     check(
         SWAP,
         [("    copy.1{}:3-4", "    copy.1{}:3-2")],
@@ -20,7 +20,7 @@ error[invalid-live-range] The live range of `copy.1{}` ends at step 2, before it
     )
 
 
-def test_an_end_after_the_schedule() -> None:
+def test_reports_end_after_schedule() -> None:
     check(
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{}:4-8")],
@@ -35,7 +35,7 @@ error[invalid-live-range] `copy.2{}` is live at steps 4–8, but the schedule ha
     )
 
 
-def test_a_live_range_that_is_there_twice() -> None:
+def test_reports_repeated_live_range() -> None:
     check(
         SWAP,
         [("    copy.3{}:5-7\n", "    copy.3{}:5-7\n    copy.3{}:5-7\n")],
@@ -50,7 +50,7 @@ error[duplicate-live-range] `copy.3{}` has two live ranges. A value has one.
     )
 
 
-def test_a_live_range_of_another_value() -> None:
+def test_reports_second_live_range_of_a_value() -> None:
     check(
         SWAP,
         [("    copy.3{}:5-7", "    copy.2{}:5-7")],
@@ -65,7 +65,7 @@ error[duplicate-live-range] `copy.2{}` has two live ranges. A value has one.
     )
 
 
-def test_a_live_range_that_is_missing() -> None:
+def test_reports_missing_live_range() -> None:
     check(
         SWAP,
         [("    copy.3{}:5-7\n", "")],
@@ -81,7 +81,7 @@ and peaks do not count it.
     )
 
 
-def test_a_start_that_is_too_early() -> None:
+def test_reports_early_start() -> None:
     check(
         SWAP,
         [("    copy.3{}:5-7", "    copy.3{}:4-7")],
@@ -96,7 +96,7 @@ warning[live-range-start] `copy.3` is live from step 4, but its instruction runs
     )
 
 
-def test_an_end_that_is_too_early() -> None:
+def test_reports_end_before_last_use() -> None:
     check(
         SWAP,
         [("    copy{}:1-5", "    copy{}:1-4")],
@@ -111,7 +111,7 @@ warning[live-range-end] `copy` is live until step 4, but `copy.3` reads it at st
     )
 
 
-def test_a_parameter_that_starts_late() -> None:
+def test_reports_late_start_of_read_only_parameter() -> None:
     check(
         REDUCE,
         [("    param{}:0-4", "    param{}:1-4")],
@@ -123,7 +123,7 @@ warning[live-range-start] `param` is live from step 1, but a read-only parameter
     )
 
 
-def test_a_parameter_that_ends_early() -> None:
+def test_reports_early_end_of_read_only_parameter() -> None:
     check(
         REDUCE,
         [("    param.1{}:0-4", "    param.1{}:0-3")],
@@ -135,9 +135,10 @@ warning[live-range-end] `param.1` is live until step 3, but a read-only paramete
     )
 
 
-def test_what_runs_asynchronously_starts_one_step_late() -> None:
-    """Collectives on GPUs since jaxlib 0.12: computations whose name and opcode are those of the operation. The same
-    start is wrong where nothing asynchronous follows.
+def test_asynchronous_values_may_start_one_step_late() -> None:
+    """Collectives on GPUs since jaxlib 0.12 are computations with the name and opcode of the operation.
+
+    The same start is wrong if nothing asynchronous follows.
     """
     path = next(DUMPS.glob("gpu-h100-jaxlib0.12.0.1/smap_loop/*-live-range.txt"))
     assert b"    15:psum.6.1\n" in path.read_bytes()
@@ -157,7 +158,7 @@ warning[live-range-start] `copy.1` is live from step 4, but its instruction runs
     )
 
 
-def test_live_ranges_out_of_order() -> None:
+def test_reports_live_ranges_out_of_order() -> None:
     check(
         SWAP,
         [("    copy.1{}:3-4\n    copy.2{}:4-7\n", "    copy.2{}:4-7\n    copy.1{}:3-4\n")],

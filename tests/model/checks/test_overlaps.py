@@ -1,10 +1,10 @@
-"""What is found where values lie on the same bytes."""
+"""Findings about values that occupy the same bytes."""
 
 from goldens import NAMES, SWAP, check
 from samples import TPU
 
 
-def test_a_value_on_another() -> None:
+def test_reports_overlapping_values() -> None:
     check(
         SWAP,
         [("(size=400,offset=400)", "(size=400,offset=300)")],
@@ -20,7 +20,7 @@ allocation 3. Writing one overwrites the other.
     )
 
 
-def test_a_live_range_that_reaches_into_another() -> None:
+def test_reports_wrong_start_instead_of_overlap() -> None:
     check(
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{}:0-7")],
@@ -35,7 +35,7 @@ warning[live-range-start] `copy.2` is live from step 0, but its instruction runs
     )
 
 
-def test_a_value_on_several() -> None:
+def test_reports_value_that_overlaps_a_tuple_element() -> None:
     check(
         TPU,
         [("(size=512,offset=32768)", "(size=512,offset=49152)")],
@@ -51,7 +51,7 @@ bytes 49,152–49,663 of allocation 2. Writing one overwrites the other.
     )
 
 
-def test_values_outside_of_the_default_memory_space() -> None:
+def test_warns_about_overlaps_outside_of_memory_space_0() -> None:
     check(
         NAMES,
         [("<86 fusion.16 @1> (size=12288,offset=24576)", "<86 fusion.16 @1> (size=12288,offset=12288)")],

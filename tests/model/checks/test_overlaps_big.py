@@ -1,4 +1,4 @@
-"""The checks of big arenas take steps that grow with their values, not with the square of them."""
+"""The time of the checks grows linearly with the number of values."""
 
 import sys
 from types import FrameType
@@ -12,7 +12,7 @@ from xla_lens.model.checks.codes import Code
 
 
 def _steps(analysis: Analysis) -> int:
-    """How many functions are called, and lines of them run, to analyse the files of a dump."""
+    """The number of calls and lines that Python runs to analyse the files of a dump."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -30,19 +30,19 @@ def _steps(analysis: Analysis) -> int:
 
 
 def _arena(count: int, *, overlapping: bool = False) -> Analysis:
-    """Values one after another in bytes, each live for two steps; or in pairs on the same bytes."""
+    """An arena of values side by side, each live for three steps; or, if overlapping, in pairs on the same bytes."""
     slots = [(0, (number // 2 if overlapping else number) * 8, 8, number // 2, 3) for number in range(count)]
     return analysis_of_text(slots_text(slots).replace("size 99", f"size {count * 8}"))
 
 
 @pytest.mark.parametrize("overlapping", [False, True])
-def test_twice_the_values_take_about_twice_the_steps(overlapping: bool) -> None:
+def test_time_grows_linearly(overlapping: bool) -> None:
     small, big = (_arena(count, overlapping=overlapping) for count in (2_000, 4_000))
     found = [finding for finding in big.findings if finding.code is Code.OVERLAPPING_SLICES]
     assert bool(found) == overlapping
     assert _steps(big) < 2.3 * _steps(small)
 
 
-def test_an_arena_of_40_000_values() -> None:
+def test_arena_of_40_000_values_takes_linear_time() -> None:
     small, big = _arena(4_000), _arena(40_000)
     assert _steps(big) < 12 * _steps(small)

@@ -1,10 +1,10 @@
-"""What is found in edited lists and trees of the peak."""
+"""Findings about edited lists and stack traces of the printed peak."""
 
 from goldens import REDUCE, SAME, SWAP, check, finding_lines
 from samples import SEED, TPU, analysis_of
 
 
-def test_the_step() -> None:
+def test_reports_wrong_peak_step() -> None:
     check(
         SWAP,
         [("Live ranges at 4 (peak)", "Live ranges at 5 (peak)")],
@@ -20,7 +20,7 @@ shapes of all values live there or one step before have the largest sum.
     )
 
 
-def test_a_value_that_is_missing() -> None:
+def test_reports_missing_value() -> None:
     check(
         SWAP,
         [("    copy.1: 400 bytes\n", "")],
@@ -35,7 +35,7 @@ error[peak-list-mismatch] `copy.1` is live at step 4, but missing from this list
     )
 
 
-def test_two_values_that_are_missing() -> None:
+def test_reports_two_missing_values_once() -> None:
     check(
         REDUCE,
         [("    param: 512 bytes\n    param.1: 32768 bytes\n", "")],
@@ -53,7 +53,7 @@ error[peak-list-mismatch] `param` and 1 other value are live at step 3, but miss
     )
 
 
-def test_a_value_that_is_not_live() -> None:
+def test_reports_value_that_is_not_live() -> None:
     check(
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.3: 400 bytes\n")],
@@ -65,7 +65,7 @@ error[peak-list-mismatch] `copy.3` is in this list, but is not live at step 4.
     )
 
 
-def test_a_value_that_is_there_twice() -> None:
+def test_reports_repeated_value() -> None:
     check(
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy.1: 400 bytes\n")],
@@ -80,7 +80,7 @@ error[peak-list-mismatch] `copy.1` is in this list twice.
     )
 
 
-def test_another_size() -> None:
+def test_reports_wrong_size() -> None:
     check(
         SWAP,
         [("    copy.1: 400 bytes\n", "    copy.1: 500 bytes\n")],
@@ -92,7 +92,7 @@ error[peak-list-mismatch] `copy.1` is listed with 500 bytes, but its shape has 4
     )
 
 
-def test_rows_out_of_order() -> None:
+def test_reports_rows_out_of_order() -> None:
     check(
         SWAP,
         [("    copy: 400 bytes\n    copy.1: 400 bytes\n", "    copy.1: 400 bytes\n    copy: 400 bytes\n")],
@@ -107,7 +107,7 @@ error[peak-list-mismatch] `copy.1` is out of order. XLA prints this list in the 
     )
 
 
-def test_a_sum() -> None:
+def test_reports_wrong_cumulative_size() -> None:
     check(
         SAME,
         [("cumulative: 924", "cumulative: 925")],
@@ -119,7 +119,7 @@ error[cumulative-mismatch] The cumulative size is 925 bytes, but the rows up to 
     )
 
 
-def test_another_size_in_a_list_with_sums() -> None:
+def test_reports_wrong_size_in_list_with_cumulative_sizes() -> None:
     check(
         SAME,
         [("copy.3{}: 308 bytes (cumulative: 924", "copy.3{}: 307 bytes (cumulative: 923")],
@@ -131,7 +131,7 @@ error[peak-list-mismatch] `copy.3{}` is listed with 307 bytes, but its shape has
     )
 
 
-def test_the_sum_of_the_tree() -> None:
+def test_reports_wrong_sum_of_stack_traces() -> None:
     check(
         TPU,
         [("peak usage: 16 777 272 bytes", "peak usage: 16 777 271 bytes")],
@@ -144,7 +144,7 @@ bytes.
     )
 
 
-def test_the_total_of_a_frame() -> None:
+def test_reports_wrong_total_of_frame() -> None:
     check(
         TPU,
         [("x (25.0%, total: 4 194 304 bytes", "x (25.0%, total: 4 194 305 bytes")],
@@ -157,7 +157,7 @@ bytes.
     )
 
 
-def test_what_remains_after_a_frame() -> None:
+def test_reports_wrong_remaining_bytes_of_frame() -> None:
     check(
         TPU,
         [("remaining: 56 bytes", "remaining: 57 bytes")],
@@ -169,7 +169,7 @@ error[stack-trace-mismatch] After the 4,194,304 bytes of `x`, 56 bytes remain, b
     )
 
 
-def test_a_peak_that_is_none() -> None:
+def test_reports_understated_peak() -> None:
     (finding,) = analysis_of(SEED).findings
     assert (
         "\n".join(finding_lines(finding))

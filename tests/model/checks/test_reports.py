@@ -1,10 +1,10 @@
-"""What is found in edited memory usage reports."""
+"""Findings about edited memory usage reports."""
 
 from goldens import SAME, SWAP_2025, check
 from samples import SPLIT, TPU
 
 
-def test_the_total() -> None:
+def test_reports_wrong_total() -> None:
     check(
         SAME,
         [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 949 (949B)\n\nAllocations")],
@@ -19,7 +19,7 @@ Total bytes used: 948 (948B)
     )
 
 
-def test_the_total_in_a_unit_that_fits() -> None:
+def test_reports_wrong_rounded_total() -> None:
     check(
         SAME,
         [("Total bytes used: 948 (948B)\n\nAllocations", "Total bytes used: 948 (949B)\n\nAllocations")],
@@ -31,7 +31,7 @@ Total bytes used: 948 (949B)
     )
 
 
-def test_the_bytes_of_a_memory_space() -> None:
+def test_reports_wrong_total_of_memory_space() -> None:
     check(
         TPU,
         [("Total bytes: 8 (8B)", "Total bytes: 9 (9B)")],
@@ -44,7 +44,7 @@ Total bytes: 9 (9B)
     )
 
 
-def test_another_memory_space() -> None:
+def test_reports_wrong_memory_space() -> None:
     check(
         TPU,
         [("Memory Space: smem (color=2)", "Memory Space: smem (color=3)")],
@@ -56,7 +56,7 @@ Memory Space: smem (color=3)
     )
 
 
-def test_a_memory_space_too_many() -> None:
+def test_reports_extra_memory_space() -> None:
     check(
         TPU,
         [
@@ -76,7 +76,7 @@ Memory Space: x (color=6)
     )
 
 
-def test_another_allocation() -> None:
+def test_reports_allocation_out_of_order() -> None:
     check(
         SAME,
         [("640B; allocation 0:", "640B; allocation 1:")],
@@ -89,7 +89,7 @@ first.
     )
 
 
-def test_an_allocation_too_many() -> None:
+def test_reports_extra_allocation() -> None:
     check(
         SAME,
         [
@@ -110,7 +110,7 @@ error[report-mismatch] The report lists allocation 4 after all 4 allocations of 
     )
 
 
-def test_another_header() -> None:
+def test_reports_wrong_header() -> None:
     check(
         SAME,
         [("640B; allocation 0: size 308B,", "640B; allocation 0: size 309B,")],
@@ -126,7 +126,7 @@ allocation 0: size 308, parameter 0, shape |f32[77]| at ShapeIndex {}, maybe-liv
     )
 
 
-def test_a_sum_of_allocations() -> None:
+def test_reports_wrong_cumulative_size_of_allocations() -> None:
     check(
         SAME,
         [("616B( 65%)", "617B( 65%)")],
@@ -141,7 +141,7 @@ allocation 1: size 308, maybe-live-out:
     )
 
 
-def test_what_remains_of_the_allocations() -> None:
+def test_reports_wrong_remaining_size_of_allocations() -> None:
     check(
         SAME,
         [("332B; allocation 1", "331B; allocation 1")],
@@ -156,7 +156,7 @@ allocation 1: size 308, maybe-live-out:
     )
 
 
-def test_an_offset_where_nothing_is() -> None:
+def test_reports_offset_without_value() -> None:
     check(
         SWAP_2025,
         [("400B;          448;", "400B;          440;")],
@@ -168,7 +168,7 @@ error[report-mismatch] The report lists offset 440 of allocation 3, but no value
     )
 
 
-def test_an_offset_that_is_there_twice() -> None:
+def test_reports_repeated_offset() -> None:
     check(
         SWAP_2025,
         [("     400B( 50%);       400B;          448;", "     400B( 50%);       400B;            0;")],
@@ -180,7 +180,7 @@ error[report-mismatch] The table of allocation 3 lists offset 0 twice.
     )
 
 
-def test_rows_out_of_order() -> None:
+def test_reports_rows_out_of_order() -> None:
     check(
         SPLIT,
         [
@@ -202,7 +202,7 @@ error[report-mismatch] This row is out of order. In the table of allocation 29, 
     )
 
 
-def test_a_row_that_is_missing() -> None:
+def test_reports_missing_row() -> None:
     check(
         SWAP_2025,
         [("     800B(100%);       400B;            0;                1; f32[100]\n", "")],
@@ -214,7 +214,7 @@ error[report-mismatch] The table of allocation 3 has 1 offset, but its values st
     )
 
 
-def test_the_size_of_a_row() -> None:
+def test_reports_wrong_size_of_row() -> None:
     check(
         SWAP_2025,
         [("50%);       400B;", "50%);       401B;")],
@@ -229,7 +229,7 @@ error[report-mismatch] The largest value at offset 448 of allocation 3 has 400B,
     )
 
 
-def test_the_sum_of_a_row() -> None:
+def test_reports_wrong_cumulative_size_of_row() -> None:
     check(
         SWAP_2025,
         [("     800B(100%);       400B;", "     801B(100%);       400B;")],
@@ -244,7 +244,7 @@ error[report-mismatch] The rows of allocation 3 up to here add up to 800B, but t
     )
 
 
-def test_the_number_of_values() -> None:
+def test_reports_wrong_number_of_values() -> None:
     check(
         TPU,
         [("4B;            4;                2; 2×u32[]", "4B;            4;                3; 2×u32[]")],
@@ -259,7 +259,7 @@ error[report-mismatch] The number of values at offset 4 of allocation 4 is 2, bu
     )
 
 
-def test_the_shapes_of_values() -> None:
+def test_reports_wrong_shapes() -> None:
     check(
         TPU,
         [("2; 2×u32[]", "2; 2×s32[]")],

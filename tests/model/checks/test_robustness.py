@@ -1,4 +1,4 @@
-"""Whatever lines a dump has, it is analysed, and each finding has its words and a place."""
+"""Any edit of a dump can be analysed, and all findings have messages and places."""
 
 import random
 import re
@@ -21,7 +21,7 @@ _MOST_EDITS = 4
 
 
 def _edited(chance: random.Random, lines: list[bytes]) -> list[bytes]:
-    """Lines with one of them deleted, written twice, exchanged with another, moved, or with other numbers."""
+    """Lines after a random edit: one is deleted, repeated, swapped, inserted elsewhere, or has other numbers."""
     one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
     match chance.randrange(6):
         case 0:
@@ -40,12 +40,12 @@ def _edited(chance: random.Random, lines: list[bytes]) -> list[bytes]:
 
 
 _TOO_BIG = (b"9" * 19, b"9" * 20, b"-" + b"9" * 30, b"9" * 5000)
-"""Numbers that do not fit into 64 bits, and one that Python does not read."""
+"""Numbers that do not fit into 64 bits, and one with more digits than Python parses."""
 
 
 @pytest.mark.parametrize("path", [SEED, SPLIT, TPU, PALLAS], ids=lambda path: path.parent.name)
-def test_numbers_that_are_too_big(path: Path) -> None:
-    """Also those within the texts of shapes and instructions, which are read by themselves."""
+def test_numbers_of_more_than_64_bits_are_survived(path: Path) -> None:
+    """Includes numbers in shapes and instructions, which have readers of their own."""
     chance = random.Random(path.name)
     files = files_of(path)
     for kind, file in files.items():
@@ -64,7 +64,7 @@ def test_numbers_that_are_too_big(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: f"{path.parent.parent.name}-{path.name[:30]}")
-def test_any_edits_of_lines_have_findings_with_words(path: Path) -> None:
+def test_findings_of_random_edits_have_messages(path: Path) -> None:
     chance = random.Random(path.name)
     files = files_of(path)
     for number in range(_ROUNDS):

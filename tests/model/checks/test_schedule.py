@@ -1,9 +1,9 @@
-"""What is found in edited schedules."""
+"""Findings about edited schedules."""
 
 from goldens import SWAP, check
 
 
-def test_max() -> None:
+def test_reports_wrong_max() -> None:
     check(
         SWAP,
         [("(max 7)", "(max 8)")],
@@ -15,7 +15,7 @@ HloLiveRange (max 8):
     )
 
 
-def test_rows_out_of_order() -> None:
+def test_reports_rows_out_of_order() -> None:
     check(
         SWAP,
         [("    3:copy.1\n    4:copy.2\n", "    4:copy.2\n    3:copy.1\n")],
@@ -30,7 +30,7 @@ error[schedule-mismatch] `copy.2` has step 4, but is listed where step 3 belongs
     )
 
 
-def test_an_instruction_that_is_there_twice() -> None:
+def test_reports_instruction_scheduled_twice() -> None:
     check(
         SWAP,
         [("    5:copy.3\n", "    5:copy.2\n")],
@@ -45,7 +45,7 @@ error[schedule-mismatch] `copy.2` is scheduled twice, at steps 4 and 5. An instr
     )
 
 
-def test_a_row_that_is_there_twice() -> None:
+def test_reports_repeated_row() -> None:
     check(
         SWAP,
         [("    5:copy.3\n", "    5:copy.3\n    5:copy.3\n")],
@@ -60,7 +60,7 @@ error[schedule-mismatch] `copy.3` is scheduled twice, at step 5. An instruction 
     )
 
 
-def test_a_step_that_is_missing() -> None:
+def test_reports_missing_step() -> None:
     check(
         SWAP,
         [("    3:copy.1\n", "")],
@@ -72,7 +72,7 @@ error[schedule-mismatch] Step 3 is missing before step 4 (`copy.2`).
     )
 
 
-def test_a_step_with_another_number() -> None:
+def test_reports_step_that_is_too_high() -> None:
     check(
         SWAP,
         [("    3:copy.1\n", "    9:copy.1\n")],
@@ -84,7 +84,7 @@ error[schedule-mismatch] `copy.1` has step 9, but is listed where step 3 belongs
     )
 
 
-def test_a_step_that_goes_back() -> None:
+def test_reports_step_that_is_too_low() -> None:
     check(
         SWAP,
         [("    3:copy.1\n", "    1:copy.1\n")],
@@ -96,7 +96,7 @@ error[schedule-mismatch] `copy.1` has step 1, but is listed where step 3 belongs
     )
 
 
-def test_two_instructions_that_are_swapped() -> None:
+def test_reports_swapped_instructions() -> None:
     check(
         SWAP,
         [("    3:copy.1\n    4:copy.2\n", "    3:copy.2\n    4:copy.1\n")],
@@ -112,7 +112,7 @@ other's step.
     )
 
 
-def test_an_instruction_of_another_name() -> None:
+def test_reports_misnamed_instruction() -> None:
     check(
         SWAP,
         [("    3:copy.1\n", "    3:copy.9\n")],
@@ -137,7 +137,7 @@ and has 4 mentions, is not scheduled. One of the names is wrong.
     )
 
 
-def test_a_use_that_is_not_scheduled() -> None:
+def test_reports_use_by_unscheduled_instruction() -> None:
     check(
         SWAP,
         [("  copy.2, operand 0", "  copy.9, operand 0")],
@@ -150,7 +150,7 @@ sequence.
     )
 
 
-def test_a_row_of_the_peak_that_is_not_scheduled() -> None:
+def test_reports_unscheduled_instruction_in_peak_list() -> None:
     check(
         SWAP,
         [("    copy.1: 400 bytes", "    copy.9: 400 bytes")],

@@ -1,10 +1,10 @@
-"""What is found where places tell different memory spaces."""
+"""Findings about contradicting memory spaces."""
 
 from goldens import check
 from samples import TPU
 
 
-def test_an_allocation() -> None:
+def test_reports_wrong_memory_space_of_allocation() -> None:
     check(
         TPU,
         [("allocation 3: size 4194304, color 1", "allocation 3: size 4194304, color 4")],
@@ -19,7 +19,7 @@ allocation 3: size 4194304, color 4, page 0, preallocated-temp:
     )
 
 
-def test_a_row() -> None:
+def test_reports_wrong_memory_space_of_slice() -> None:
     check(
         TPU,
         [("<22 copy-start.2{0} @1> (size", "<22 copy-start.2{0} @4> (size")],
@@ -35,7 +35,7 @@ allocation 3: size 4194304, color 1, page 0, preallocated-temp:
     )
 
 
-def test_a_used_value() -> None:
+def test_reports_wrong_memory_space_of_used_value() -> None:
     check(
         TPU,
         [("<22 copy-start.2{0} @1>\n", "<22 copy-start.2{0} @5>\n")],
@@ -50,7 +50,7 @@ error[memory-space-mismatch] `copy-start.2{0}` is in memory space 5 here, but in
     )
 
 
-def test_a_layout() -> None:
+def test_warns_about_wrong_memory_space_in_layout() -> None:
     check(
         TPU,
         [
@@ -72,7 +72,7 @@ memory space 0.
     )
 
 
-def test_a_value_in_an_arena_of_another_space() -> None:
+def test_hints_at_value_in_arena_of_another_memory_space() -> None:
     check(
         TPU,
         [

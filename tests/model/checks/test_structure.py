@@ -1,4 +1,4 @@
-"""Findings about the form of a dump: files that were cut off, and parts without their header."""
+"""Findings about files that are cut off, lack headers or have unknown lines."""
 
 import random
 from pathlib import Path
@@ -21,12 +21,12 @@ def _messages(analysis: Analysis) -> list[str]:
 
 
 def _findings(analysis: Analysis) -> list[Finding]:
-    """Without what is said of half of all real dumps, whole or not."""
+    """All findings except understated peaks, which half of all complete dumps have."""
     return [finding for finding in analysis.findings if finding.code is not Code.PEAK_UNDERSTATED]
 
 
 @pytest.mark.parametrize("path", dump_paths(DUMPS), ids=lambda path: str(path.relative_to(DUMPS)))
-def test_a_cut_within_a_line_is_always_found(path: Path) -> None:
+def test_cut_within_a_line_is_always_reported(path: Path) -> None:
     text = path.read_bytes().rstrip()
     chance = random.Random(str(path.name))
     for _ in range(_CUTS):
@@ -37,14 +37,14 @@ def test_a_cut_within_a_line_is_always_found(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [SPLIT, TPU], ids=["cpu", "tpu"])
 @pytest.mark.parametrize("kind", [FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileKind.LIVE_RANGE])
-def test_a_cut_between_lines_of_a_file_of_a_set_is_found(path: Path, kind: FileKind) -> None:
+def test_cut_between_lines_is_reported(path: Path, kind: FileKind) -> None:
     files = files_of(path)
     starts = files[kind].document.line_starts.tolist()
     found = set()
     for cut in starts[1:-1] if len(starts) < 200 else random.Random(0).sample(starts[1:-1], 200):
         text = files[kind].document.data[:cut]
         rest = files[kind].document.data[cut:].split(b"\n")[0]
-        # Older releases end before the stack traces, and a branch may have no bytes of its own.
+        # Older releases print no stack traces, and an inner frame may have no bytes of its own.
         is_whole = rest.startswith(b"  Stack trace") or b"current: 0 bytes" in rest or not text.strip()
         if not is_whole:
             findings = _findings(
@@ -89,7 +89,7 @@ _ASSIGNMENT, _VALUES, _LIVE = FileKind.BUFFER_ASSIGNMENT, FileKind.VALUES, FileK
         (SWAP_2025, FileKind.MEMORY_USAGE_REPORT, "448;                1; f32[100]\n", "in the middle of the tables"),
     ],
 )
-def test_where_a_cut_file_ends(path: Path, kind: FileKind, last: str, expected: str) -> None:
+def test_reports_where_a_file_is_cut_off(path: Path, kind: FileKind, last: str, expected: str) -> None:
     files = files_of(path)
     whole = files[kind].document.data
     text = whole[: whole.index(last.encode()) + len(last.encode())]
@@ -113,7 +113,7 @@ def test_where_a_cut_file_ends(path: Path, kind: FileKind, last: str, expected: 
         ("<5 fusion @0>\n", "`<id name @color>` is missing"),
     ],
 )
-def test_a_missing_header(line: str, expected: str) -> None:
+def test_reports_missing_header(line: str, expected: str) -> None:
     text = SEED.read_text()
     assert text.count(line) == 1
     messages = _messages(analysis_of_text(text.replace(line, "")))
@@ -122,7 +122,7 @@ def test_a_missing_header(line: str, expected: str) -> None:
     assert expected in messages[0]
 
 
-def test_an_allocation_without_header_is_one_finding() -> None:
+def test_missing_allocation_is_one_finding() -> None:
     files = files_of(SPLIT)
     lines = files[FileKind.BUFFER_ASSIGNMENT].document.data.split(b"\n")
     lines.remove(next(line for line in lines if line.startswith(b"allocation 1:")))
@@ -133,7 +133,7 @@ def test_an_allocation_without_header_is_one_finding() -> None:
     ]
 
 
-def test_lines_that_are_none() -> None:
+def test_reports_unknown_lines() -> None:
     check(
         SWAP,
         [("    3:copy.1\n", "    3;copy.1\n    oops\n")],
@@ -146,7 +146,7 @@ program.
     )
 
 
-def test_a_part_of_a_line_that_is_unknown() -> None:
+def test_warns_about_unknown_part_of_line() -> None:
     check(
         SWAP,
         [("size 800, preallocated-temp", "size 800, pinned, preallocated-temp")],
@@ -166,5 +166,5 @@ allocation 3: size 800, pinned, preallocated-temp:
         ("some\ntext\n", "error[syntax] No line of this file belongs to an XLA memory dump.\nsome\n^^^^"),
     ],
 )
-def test_files_that_hold_nothing(text: str, expected: str) -> None:
+def test_reports_empty_and_foreign_files(text: str, expected: str) -> None:
     assert findings_text(analysis_of_text(text)) == expected

@@ -1,4 +1,4 @@
-"""What is found in edited values, positions and uses."""
+"""Findings about edited values, positions and uses."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from xla_lens.model.analysis import analyse
 from xla_lens.syntax.file_names import FileKind
 
 
-def test_a_row_that_is_there_twice() -> None:
+def test_reports_repeated_row() -> None:
     check(
         SWAP,
         [
@@ -29,7 +29,7 @@ error[duplicate-value] `tuple{}` (value 6) is listed twice. Each id belongs to o
     )
 
 
-def test_an_id_that_is_there_twice() -> None:
+def test_reports_id_of_two_values() -> None:
     check(
         SWAP,
         [("<5 copy.3 @0>\n", "<4 copy.3 @0>\n")],
@@ -44,7 +44,7 @@ error[duplicate-value] `copy.2` and `copy.3` have the same id, 4. Each id belong
     )
 
 
-def test_rows_out_of_order() -> None:
+def test_reports_ids_out_of_order() -> None:
     check(
         SWAP,
         [
@@ -63,7 +63,7 @@ error[syntax] Value 1 follows value 3. XLA prints values in ascending order of t
     )
 
 
-def test_another_name_in_the_allocation() -> None:
+def test_reports_wrong_name_in_allocation() -> None:
     check(
         SWAP,
         [("<3 copy.1 @0> (size", "<3 copy.9 @0> (size")],
@@ -79,7 +79,7 @@ it.
     )
 
 
-def test_another_name_among_the_used_values() -> None:
+def test_reports_wrong_name_in_used_values() -> None:
     check(
         SWAP,
         [("<3 copy.1 @0>\n", "<3 copy.9 @0>\n")],
@@ -95,7 +95,7 @@ first position.
     )
 
 
-def test_another_id() -> None:
+def test_reports_wrong_id() -> None:
     check(
         SWAP,
         [("<3 copy.1 @0> (size", "<9 copy.1 @0> (size")],
@@ -110,7 +110,7 @@ error[undefined-value] `copy.1` has id 9 in its allocation, but id 3 in the used
     )
 
 
-def test_a_value_that_is_not_defined() -> None:
+def test_reports_value_missing_from_used_values() -> None:
     check(
         SWAP,
         [
@@ -132,7 +132,7 @@ error[undefined-value] `tuple{}` (value 6) is in an allocation, but missing from
     )
 
 
-def test_a_value_that_is_in_no_allocation() -> None:
+def test_reports_used_value_without_allocation() -> None:
     check(
         SWAP,
         [(" value: <3 copy.1 @0> (size=400,offset=400): f32[100]{0}\n", "")],
@@ -144,7 +144,7 @@ error[unassigned-value] `copy.1` (value 3) is in no allocation. Each used value 
     )
 
 
-def test_a_first_position_of_another_name() -> None:
+def test_reports_wrong_first_position() -> None:
     check(
         SWAP,
         [(" positions:\n  copy.1\n", " positions:\n  copy.2 {9}\n")],
@@ -157,7 +157,7 @@ that defines it and has its name.
     )
 
 
-def test_a_value_without_positions() -> None:
+def test_reports_value_without_positions() -> None:
     check(
         SWAP,
         [(" positions:\n  copy.1\n", " positions:\n")],
@@ -169,7 +169,7 @@ error[undefined-value] `copy.1` has no position. A value has at least that of th
     )
 
 
-def test_a_live_range_of_no_value() -> None:
+def test_reports_live_range_of_unknown_value() -> None:
     check(
         SWAP,
         [("    copy.2{}:4-7", "    copy.2{1}:4-7")],
@@ -181,7 +181,7 @@ error[undefined-value] `copy.2{1}` has a live range, but the dump has no value o
     )
 
 
-def test_a_position_that_is_there_twice() -> None:
+def test_reports_repeated_position() -> None:
     check(
         SWAP,
         [("  tuple {1}\n", "  tuple {1}\n  tuple {1}\n")],
@@ -196,7 +196,7 @@ error[duplicate-position] `copy.3` lists the position `tuple{1}` twice.
     )
 
 
-def test_a_position_of_two_values() -> None:
+def test_reports_position_of_two_values() -> None:
     check(
         SWAP,
         [("  tuple {1}\n", "  tuple {0}\n")],
@@ -211,7 +211,7 @@ error[duplicate-position] `tuple{0}` is a position of both `copy.3` and `copy.2`
     )
 
 
-def test_a_use_that_is_there_twice() -> None:
+def test_reports_repeated_use() -> None:
     check(
         SWAP,
         [("  tuple, operand 1\n", "  tuple, operand 1\n  tuple, operand 1\n")],
@@ -247,12 +247,12 @@ error[undefined-value] This file belongs to another dump: 10 of its 12 live rang
         ),
     ],
 )
-def test_a_file_of_another_dump(kind: FileKind, expected: str) -> None:
+def test_reports_file_of_another_dump(kind: FileKind, expected: str) -> None:
     files = files_of(SPLIT) | {kind: files_of(TPU)[kind]}
     assert findings_text(analyse(files.values())) == expected.strip("\n")
 
 
-def test_a_quote_of_another_instruction() -> None:
+def test_reports_quote_of_another_instruction() -> None:
     check(
         SWAP,
         [("from instruction:%copy.1 = ", "from instruction:%copy.9 = ")],
@@ -267,7 +267,7 @@ error[undefined-value] `copy.1` quotes the instruction `copy.9`. A value quotes 
     )
 
 
-def test_a_value_that_is_a_phi_in_one_list_only() -> None:
+def test_reports_phi_in_one_list_only() -> None:
     check(
         SWAP,
         [(" value: <3 copy.1 @0>", " value: <3 copy.1 (phi) @0>")],
