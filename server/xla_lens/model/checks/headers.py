@@ -70,7 +70,7 @@ def _header(dump: DumpSet, row: int) -> tuple[int, int, str]:
 
 
 def _holds_parameter(dump: DumpSet, tainted: Tainted, allocation: int) -> bool:
-    """Whether an allocation holds the parameter in its header; true if its values do not allow to tell."""
+    """Whether an allocation holds the parameter in its header; true if the dump does not show it."""
     values = dump.values_of_allocation(allocation)
     index = max(int(dump.allocations.parameter_index[allocation]), EMPTY_INDEX)
     number = int(dump.allocations.parameter[allocation])

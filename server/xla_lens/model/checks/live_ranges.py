@@ -284,7 +284,7 @@ def _swapped(dump: DumpSet, tainted: Tainted, known: Marks, step: Column, wrong_
     Empty if no swap explains all wrong starts and early ends, or if a swap would explain a single value only.
     """
     names = list(dict.fromkeys(dump.values.name[wrong_starts].tolist()))
-    for first in names if len(names) <= _MOST_MOVED else ():
+    for first in names if len(names) <= _MAXIMUM_MOVED else ():
         claimed = dump.values.start_step[[value for value in wrong_starts if dump.values.name[value] == first]]
         row = dump.schedule_row(int(claimed[0]))
         other = int(dump.schedule.name[row])
@@ -302,7 +302,7 @@ def _swapped(dump: DumpSet, tainted: Tainted, known: Marks, step: Column, wrong_
     return []
 
 
-_MOST_MOVED: Final = 4
-"""Maximum number of instructions with wrong starts that a swap of two of them can cause. Asynchronous instructions that
-start at a swapped one move along with it.
+_MAXIMUM_MOVED: Final = 4
+"""Maximum number of instructions with wrong starts that a swap of two can cause: asynchronous instructions that start at
+a swapped one move along. Swaps in the dumps of `tests/dumps` move at most 3.
 """

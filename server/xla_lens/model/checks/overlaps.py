@@ -80,9 +80,9 @@ def live_values_do_not_overlap(dump: DumpSet, memory: Memory, tainted: Tainted) 
         yield make(place, problem, *(Related(other, Relation.OVERLAPPED_SLICE) for other in related))
 
 
-_MOST_WEIGHED: Final = 64
-"""Maximum number of collisions for which the check weighs which of two values is misplaced: each takes a pass over all
-values.
+_MAXIMUM_WEIGHED: Final = 64
+"""Maximum number of collisions for which the check weighs which of two values is misplaced, as each takes a pass over
+all values. Moving one value in the dumps of `tests/dumps` causes at most 6.
 """
 
 
@@ -96,7 +96,7 @@ def _misplaced(dump: DumpSet, collisions: list[tuple[int, int]]) -> Iterator[tup
     for value, other in collisions:
         partners.setdefault(value, {})[other] = None
         partners.setdefault(other, {})[value] = None
-    is_weighed = len(collisions) <= _MOST_WEIGHED
+    is_weighed = len(collisions) <= _MAXIMUM_WEIGHED
     oddness = {value: _oddness(dump, value) for value in partners} if is_weighed else {}
 
     def key(value: int) -> tuple[int, float, float, int]:

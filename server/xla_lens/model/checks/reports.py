@@ -81,7 +81,7 @@ def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
         return
 
 
-_MOST_SHOWN: Final = 50
+_MAXIMUM_SHOWN: Final = 50
 """XLA's own limit: a report lists up to this many allocations of a memory space, and leaves out only small ones after
 that (BufferAssignment::MemoryUsageReport).
 """
@@ -104,7 +104,7 @@ def _is_cut(dump: DumpSet, file: DumpFile) -> bool:
     if len(columns.report_spaces):
         color = columns.report_spaces.color[-1]
         here = int((colors == color).sum())
-        return bool(color < colors.max(initial=NONE)) or int((tables.color == color).sum()) < min(here, _MOST_SHOWN)
+        return bool(color < colors.max(initial=NONE)) or int((tables.color == color).sum()) < min(here, _MAXIMUM_SHOWN)
     return len(columns.totals) > 0 and int((listed.cumulative_start == NONE).sum()) < len(dump.allocations)
 
 

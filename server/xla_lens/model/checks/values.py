@@ -85,7 +85,7 @@ def value_ids_ascend(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
 # ---------------------------------------------------------------- the lists
 
 
-_MOST_EDITED: Final = 3
+_MAXIMUM_EDITED: Final = 3
 """Maximum number of differing names that an edit of the same dump can explain. With more, and if most names differ, the
 files belong to different dumps.
 """
@@ -98,12 +98,12 @@ def files_are_of_one_dump(dump: DumpSet) -> Iterator[Finding]:
         both = np.flatnonzero((values.slice != NONE) & (values.used_value != NONE))
         is_same = slices.name[values.slice[both]] == used.name[values.used_value[both]]
         fewer, same = min(len(slices), len(used)), int(is_same.sum())
-        if fewer - same > _MOST_EDITED and 2 * same < fewer:
+        if fewer - same > _MAXIMUM_EDITED and 2 * same < fewer:
             yield error(row_place(dump.used, used, 0), ForeignUsedValues(missing=len(used) - same, total=len(used)))
     if dump.assignment and dump.used and dump.live and dump.live is not dump.assignment and len(slices) > 1:
         # Compare with both lists, as one of them may be cut off.
         unknown = int((~np.isin(ranges.name, np.append(slices.name, used.name))).sum())
-        if unknown > _MOST_EDITED and 2 * unknown > len(ranges):
+        if unknown > _MAXIMUM_EDITED and 2 * unknown > len(ranges):
             yield error(row_place(dump.live, ranges, 0), ForeignLiveRanges(missing=unknown, total=len(ranges)))
 
 
