@@ -303,6 +303,6 @@ def _swapped(dump: DumpSet, tainted: Tainted, known: Marks, step: Column, wrong_
 
 
 _MAXIMUM_MOVED: Final = 4
-"""Maximum number of instructions with wrong starts that a swap of two can cause: asynchronous instructions that start at
-a swapped one move along. Swaps in the dumps of `tests/dumps` move at most 3.
+"""Maximum number of instructions with wrong starts that a swap of two can cause: asynchronous instructions move along
+with the swapped one. Swaps in the dumps of `tests/dumps` move at most 3.
 """
