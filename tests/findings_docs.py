@@ -14,8 +14,8 @@ _INTRODUCTION: Final = """\
 
 # Findings
 
-A finding reports that a dump contradicts itself, was cut off or edited, or exceeds a limit that you set. Each has one
-cause, a severity, and the places that show it.
+A finding reports that a dump contradicts itself, is cut off, or exceeds a limit that you set. Each finding has a code, a
+severity, and the locations that show the problem.
 
 ```console
 $ xla-lens check DUMPS
@@ -31,7 +31,7 @@ Editors show findings as diagnostics, each with a link to its explanation.
 |---|---|
 | error | XLA never prints this, or a limit is exceeded. |
 | warning | No known dump has this, although XLA's code does not rule it out. |
-| information | The dump is fine, but its numbers can mislead. |
+| information | Nothing is wrong, but a number can mislead, or XLA Lens reads only a part of the file. |
 | hint | Unusual, but known to happen. |
 
 ## Codes

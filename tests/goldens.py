@@ -3,12 +3,14 @@
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from samples import DUMPS, dump_file, lines_with_marks
 from xla_lens.files import find_set
 from xla_lens.model.analysis import Analysis, analyse
 from xla_lens.model.checks.codes import Code
+from xla_lens.model.checks.findings import Finding
+from xla_lens.model.places.places import Place
 from xla_lens.model.tables.dump_files import DumpFile
 from xla_lens.render.messages import message, related_message
 from xla_lens.syntax.file_names import FileKind
@@ -47,7 +49,7 @@ def findings_text(analysis: Analysis) -> str:
     )
 
 
-def finding_lines(finding: Any) -> list[str]:
+def finding_lines(finding: Finding) -> list[str]:
     """One finding; long lines of the dump are truncated."""
     lines = [*_wrapped(f"{finding.severity}[{finding.code}] {message(finding)}"), *_place(finding.place)]
     for related in finding.related:
@@ -61,7 +63,7 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _place(place: Any) -> list[str]:
+def _place(place: Place) -> list[str]:
     # Marks are one column wide, so tabs have to be, too.
     lines = lines_with_marks([place]).replace("\t", " ").split("\n")
     return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]

@@ -81,7 +81,7 @@ class MissingHeader:
     code: ClassVar[Code] = Code.SYNTAX
     header: str
     lines: int
-    """The number of such rows."""
+    """The number of rows without the header."""
 
 
 @dataclass(frozen=True, slots=True)
