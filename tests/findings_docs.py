@@ -14,7 +14,7 @@ _INTRODUCTION: Final = """\
 
 # Findings
 
-A finding reports that a dump contradicts itself, is cut off, or exceeds a limit that you set. Each finding has a code, a
+A finding reports that a dump contradicts itself, is cut off, or exceeds a limit that you set. Each has a code, a
 severity, and the locations that show the problem.
 
 ```console
