@@ -36,8 +36,8 @@ def test_reports_wrong_total_of_memory_space() -> None:
         TPU,
         [("Total bytes: 8 (8B)", "Total bytes: 9 (9B)")],
         """
-error[report-mismatch] The report prints a total of 9 bytes for memory space 2, but its allocations add up to 8
-bytes.
+error[report-mismatch] The report prints a total of 9 bytes for SMEM (memory space 2), but its allocations add up to
+8 bytes.
 Total bytes: 9 (9B)
 ^^^^^^^^^^^^^^^^^^^
 """,
@@ -49,7 +49,7 @@ def test_reports_wrong_memory_space() -> None:
         TPU,
         [("Memory Space: smem (color=2)", "Memory Space: smem (color=3)")],
         """
-error[report-mismatch] The report lists memory space 3 in the place of memory space 2.
+error[report-mismatch] The report lists memory space 3 in the place of SMEM (memory space 2).
 Memory Space: smem (color=3)
 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 """,

@@ -1,7 +1,7 @@
 """What findings report: one type for each problem, with the numbers and names that its message shows.
 
 Values and instructions are labels as dumps print them: `fusion.5{1}`. Steps are steps of the schedule, allocations are
-the numbers in their headers, colors are the numbers of memory spaces. `xla_lens.render.messages` words each type.
+the numbers in their headers. `xla_lens.render.messages` words each type.
 """
 
 from dataclasses import dataclass
@@ -234,42 +234,42 @@ class OverlappingSlices:
 class AllocationSpaceMismatch:
     code: ClassVar[Code] = Code.MEMORY_SPACE_MISMATCH
     allocation: int
-    color: int
-    value_color: int
+    space: SpaceId
+    value_space: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
 class SliceSpaceMismatch:
     code: ClassVar[Code] = Code.MEMORY_SPACE_MISMATCH
     value: str
-    color: int
+    space: SpaceId
     allocation: int
-    allocation_color: int
+    allocation_space: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
 class ReusedArena:
     code: ClassVar[Code] = Code.MEMORY_SPACE_MISMATCH
     value: str
-    color: int
+    space: SpaceId
     allocation: int
-    allocation_color: int
+    allocation_space: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
 class UsedValueSpaceMismatch:
     code: ClassVar[Code] = Code.MEMORY_SPACE_MISMATCH
     value: str
-    color: int
-    slice_color: int
+    space: SpaceId
+    slice_space: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutSpaceMismatch:
     code: ClassVar[Code] = Code.MEMORY_SPACE_MISMATCH
     value: str
-    layout_color: int
-    color: int
+    layout_space: SpaceId
+    space: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
@@ -879,7 +879,7 @@ class ReportTotal:
 @dataclass(frozen=True, slots=True)
 class ReportSpaceTotal:
     code: ClassVar[Code] = Code.REPORT_MISMATCH
-    color: int
+    space: SpaceId
     printed_bytes: int
     reserved_bytes: int
 
@@ -887,14 +887,14 @@ class ReportSpaceTotal:
 @dataclass(frozen=True, slots=True)
 class ReportSpaceOrder:
     code: ClassVar[Code] = Code.REPORT_MISMATCH
-    color: int
-    expected_color: int
+    space: SpaceId
+    expected: SpaceId
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSpaceUnused:
     code: ClassVar[Code] = Code.REPORT_MISMATCH
-    color: int
+    space: SpaceId
     spaces: int
     """The number of memory spaces of the allocations."""
 

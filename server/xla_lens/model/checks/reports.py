@@ -75,9 +75,9 @@ def _spaces(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
             continue
         place = Place(file, int(spaces.header_start[row]), int(spaces.header_end[row]))
         if row < len(expected):
-            yield error(place, ReportSpaceOrder(color, int(expected[row])))
+            yield error(place, ReportSpaceOrder(dump.space_id(color), dump.space_id(int(expected[row]))))
         else:
-            yield error(place, ReportSpaceUnused(color, spaces=len(expected)))
+            yield error(place, ReportSpaceUnused(dump.space_id(color), spaces=len(expected)))
         return
 
 
@@ -127,7 +127,7 @@ def _totals(dump: DumpSet, file: DumpFile) -> Iterator[Finding]:
     for row, (color, total) in enumerate(zip(spaces.color.tolist(), spaces.size_bytes.tolist(), strict=True)):
         reserved = sum(sizes[colors == color].tolist())
         if np.any(colors == color) and total != reserved:
-            yield error(row_place(file, spaces, row), ReportSpaceTotal(color, total, reserved))
+            yield error(row_place(file, spaces, row), ReportSpaceTotal(dump.space_id(color), total, reserved))
 
 
 _SIZE: Final = re.compile(rb"size -?\d+")

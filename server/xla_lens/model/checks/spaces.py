@@ -56,7 +56,7 @@ def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
         yield Finding(
             Severity.HINT if is_reuse else Severity.ERROR,
             row_place(file, slices, found),
-            problem(label, int(row[found]), number, int(allocation[found])),
+            problem(label, dump.space_id(int(row[found])), number, dump.space_id(int(allocation[found]))),
             (Related(row_place(file, dump.allocations, int(slices.allocation[found])), Relation.ALLOCATION),),
         )
         tainted.values[value[found]] = True
@@ -66,15 +66,14 @@ def memory_spaces_agree(dump: DumpSet, tainted: Tainted) -> Iterator[Finding]:
             label = dump.value_label(int(value[found]))
             yield error(
                 row_place(dump.used, dump.used_values, int(dump.values.used_value[value[found]])),
-                UsedValueSpaceMismatch(label, int(used[found]), slice_color=int(row[found])),
+                UsedValueSpaceMismatch(label, dump.space_id(int(used[found])), dump.space_id(int(row[found]))),
                 Related(row_place(file, slices, found), Relation.SLICE),
             )
             tainted.values[value[found]] = True
     for found in np.flatnonzero(is_known & (row == used) & (row != shape)).tolist():
         label = dump.value_label(int(value[found]))
-        yield warning(
-            row_place(file, slices, found), LayoutSpaceMismatch(label, int(shape[found]), color=int(row[found]))
-        )
+        spaces = (dump.space_id(int(color)) for color in (shape[found], row[found]))
+        yield warning(row_place(file, slices, found), LayoutSpaceMismatch(label, *spaces))
         tainted.values[value[found]] = True
 
 
@@ -98,10 +97,10 @@ def _headers(
         ):
             continue
         tainted.allocations[found] = True
-        number, color = int(dump.allocations.index[found]), int(dump.allocations.color[found])
+        number, space = int(dump.allocations.index[found]), dump.space_id(int(dump.allocations.color[found]))
         yield error(
             row_place(file, dump.allocations, found),
-            AllocationSpaceMismatch(number, color, value_colors.pop()),
+            AllocationSpaceMismatch(number, space, dump.space_id(value_colors.pop())),
             Related(row_place(file, dump.slices, first), Relation.SLICE),
         )
 

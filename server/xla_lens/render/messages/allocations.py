@@ -26,7 +26,7 @@ from xla_lens.model.checks.problems import (
     UnexpectedOffset,
     UsedValueSpaceMismatch,
 )
-from xla_lens.render.messages.words import byte_count, byte_range, quoted, quoted_shape, space, steps
+from xla_lens.render.messages.words import byte_count, byte_range, numbered_space, quoted, quoted_shape, steps
 from xla_lens.render.numbers import counted, human
 from xla_lens.syntax.columns import Kind
 
@@ -82,22 +82,30 @@ def allocation_message(problem: AllocationProblem) -> str:
             )
         case OverlappingSlices():
             return _overlap(problem)
-        case AllocationSpaceMismatch(allocation, color, value_color):
-            return f"Allocation {allocation} is in {space(color)}, but its values are in {space(value_color)}."
-        case SliceSpaceMismatch(value, color, allocation, allocation_color):
+        case AllocationSpaceMismatch(allocation, space, value_space):
             return (
-                f"`{value}` is in {space(color)}, but allocation {allocation} is in {space(allocation_color)}. A "
-                "value is in the memory space of its allocation."
+                f"Allocation {allocation} is in {numbered_space(space)}, but its values are in "
+                f"{numbered_space(value_space)}."
             )
-        case ReusedArena(value, color, allocation, allocation_color):
+        case SliceSpaceMismatch(value, space, allocation, allocation_space):
             return (
-                f"`{value}` is in {space(color)}, but allocation {allocation} is in {space(allocation_color)}. XLA "
-                "releases of 2026 reuse arenas in this way."
+                f"`{value}` is in {numbered_space(space)}, but allocation {allocation} is in "
+                f"{numbered_space(allocation_space)}. A value is in the memory space of its allocation."
             )
-        case UsedValueSpaceMismatch(value, color, slice_color):
-            return f"`{value}` is in {space(color)} here, but in {space(slice_color)} in its allocation."
-        case LayoutSpaceMismatch(value, layout_color, color):
-            return f"The layout of `{value}` is for {space(layout_color)}, but the value is in {space(color)}."
+        case ReusedArena(value, space, allocation, allocation_space):
+            return (
+                f"`{value}` is in {numbered_space(space)}, but allocation {allocation} is in "
+                f"{numbered_space(allocation_space)}. XLA releases of 2026 reuse arenas in this way."
+            )
+        case UsedValueSpaceMismatch(value, space, slice_space):
+            return (
+                f"`{value}` is in {numbered_space(space)} here, but in {numbered_space(slice_space)} in its allocation."
+            )
+        case LayoutSpaceMismatch(value, layout_space, space):
+            return (
+                f"The layout of `{value}` is for {numbered_space(layout_space)}, but the value is in "
+                f"{numbered_space(space)}."
+            )
         case SizeBelowShape(value, shape, size_bytes, shape_bytes):
             return (
                 f"`{value}` has {byte_count(size_bytes)}, but its shape {quoted_shape(shape)} needs "

@@ -20,7 +20,7 @@ from xla_lens.model.checks.problems import (
     ReportSpaceUnused,
     ReportTotal,
 )
-from xla_lens.render.messages.words import byte_count, quoted_shape, space
+from xla_lens.render.messages.words import byte_count, numbered_space, quoted_shape
 from xla_lens.render.numbers import counted
 
 
@@ -32,15 +32,16 @@ def report_message(problem: ReportProblem) -> str:
                 f"The report prints a total of {byte_count(printed_bytes)}, but the allocations add up to "
                 f"{byte_count(reserved_bytes)}."
             )
-        case ReportSpaceTotal(color, printed_bytes, reserved_bytes):
+        case ReportSpaceTotal(space, printed_bytes, reserved_bytes):
             return (
-                f"The report prints a total of {byte_count(printed_bytes)} for {space(color)}, but its allocations "
-                f"add up to {byte_count(reserved_bytes)}."
+                f"The report prints a total of {byte_count(printed_bytes)} for {numbered_space(space)}, but its "
+                f"allocations add up to {byte_count(reserved_bytes)}."
             )
-        case ReportSpaceOrder(color, expected_color):
-            return f"The report lists {space(color)} in the place of {space(expected_color)}."
-        case ReportSpaceUnused(color, spaces):
-            return f"The report lists {space(color)}, but the allocations are in {counted(spaces, 'memory space')}."
+        case ReportSpaceOrder(space, expected):
+            return f"The report lists {numbered_space(space)} in the place of {numbered_space(expected)}."
+        case ReportSpaceUnused(space, spaces):
+            count = counted(spaces, "memory space")
+            return f"The report lists {numbered_space(space)}, but the allocations are in {count}."
         case ReportAllocationOrder(allocation, expected):
             return (
                 f"The report lists allocation {allocation} in the place of allocation {expected}. The largest "

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from xla_lens.model.tables.backend import SpaceId
+from xla_lens.render.memory_spaces import space_name
 from xla_lens.render.numbers import shortened
 
 _WIDEST_SHAPE: Final = 80
@@ -39,6 +41,7 @@ def byte_count(number: int) -> str:
     return f"{number:,} byte{'' if number == 1 else 's'}"
 
 
-def space(color: int) -> str:
-    """A memory space by its number."""
-    return f"memory space {color}"
+def numbered_space(space: SpaceId) -> str:
+    """The name of a memory space with its number, as that is what dumps print: VMEM (memory space 1)."""
+    name, number = space_name(space), f"memory space {space.color}"
+    return number if name == number else f"{name} ({number})"
