@@ -47,10 +47,10 @@ class Result:
 
     @property
     def is_good(self) -> bool:
-        return self.outcome in ("found", "related") and not self.unrelated and not self.is_shower
+        return self.outcome in ("found", "related") and not self.unrelated and not self.has_many_findings
 
     @property
-    def is_shower(self) -> bool:
+    def has_many_findings(self) -> bool:
         """Whether one edit has more than two findings. Two are allowed if either of two lines may have been edited."""
         return self.places > 2
 
@@ -192,8 +192,8 @@ def table(results: Iterable[Result], edits: Iterable[str]) -> str:
     for result in results:
         counts.setdefault(result.edit, Counter()).update([result.outcome, "tried"])
         counts[result.edit]["unrelated"] += bool(result.unrelated)
-        counts[result.edit]["showers"] += result.is_shower
-    columns = ("tried", *OUTCOMES, "unrelated", "showers")
+        counts[result.edit]["many"] += result.has_many_findings
+    columns = ("tried", *OUTCOMES, "unrelated", "many")
     total = sum(counts.values(), Counter())
     lines = [f"{'edit':30}" + "".join(f"{column:>10}" for column in columns)]
     for edit, count in [*counts.items(), ("all", total)]:
