@@ -1,12 +1,14 @@
-"""The smallest set of values without which a memory space stays within a budget.
+"""A small set of values to remove so that a memory space stays within a budget at all steps.
 
-In general that is a hard problem: at each step that is over the budget, enough of the values live there must go, and
-each goes at all of its steps. Those that are bigger than the budget by themselves must go. Of the others goes the one
-that covers most of all excess, over all steps, again and again; or, at the highest step, the one that alone covers the
-most bytes, again and again; and what need not go comes back. At each step it takes at least as many as the biggest
-there that make up for the excess. If the smaller of the two sets has more than that, a search follows that leaves
-nothing out: it finds a smaller set or tells that there is none, as long as that does not take too many attempts. After
-that, single values are tried in place of two.
+The smallest such set is hard to find in general: each step over the budget needs enough of the values live there to
+go, and a value goes from all of its steps at once. So the set is found greedily, and a lower bound shows how far it can
+be from the smallest one:
+
+- Values that are bigger than the budget must go.
+- Of the others, the value that covers the most excess over all steps goes first; or, in a second attempt, the value
+  that frees the most bytes at the highest step. Values that turn out not to be needed come back. The smaller of the two
+  sets is the answer.
+- At each step, at least as many values must go as it takes of the biggest ones there to make up for the excess.
 """
 
 from dataclasses import dataclass
@@ -14,35 +16,23 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from xla_lens.model.advice.over_budget import Problem, State
-from xla_lens.model.advice.without import live_without, space_slots
-from xla_lens.model.memory.over_time import Memory
+from xla_lens.model.advice.without import SpaceSlots, live_without, space_slots
+from xla_lens.model.memory.over_time import LiveBytes, Memory
 from xla_lens.model.tables.dump_set import DumpSet
 from xla_lens.syntax.columns import Column
 
-ATTEMPTS: Final = 2000
-"""How many sets the search looks at."""
-
-_PAIRS: Final = 300
-"""How many pairs of values are tried for one that stands for both."""
-
-_MANY: Final = 1000
-"""For a set of more values than that only the first way is tried."""
-
-_LOOKED_AT: Final = 8
-"""How many values, the biggest, are looked at more closely in one place."""
+_CANDIDATES_PER_STEP: Final = 8
+"""Number of values, the biggest, that the second attempt compares at a step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetPlan:
-    """A set of values without which the live bytes of a memory space stay within a budget at all steps.
+    """Values to remove so that the live bytes of a memory space stay within a budget at all steps.
 
-    `values` are in the order of their sizes, the biggest first; none if the peak is within the budget already, or if
-    it cannot be reached, which `is_reached` tells: not even without all values that may go. Without `values` the peak
-    is `peak_bytes`, first at `peak_step`, None if nothing is live any more. Fewer than `at_least` values are not
-    enough.
+    `values` are sorted by size, the biggest first. They are empty if the peak is within the budget already, and if the
+    budget cannot be reached even without all candidates (`is_reached` is false). Without `values` the peak is
+    `peak_bytes`, first at `peak_step`, None if nothing is live any more. Fewer than `at_least` values cannot suffice.
     """
 
     color: int
@@ -55,15 +45,15 @@ class BudgetPlan:
 
     @property
     def is_proven_smallest(self) -> bool:
-        """Whether no smaller set would do."""
+        """Whether no smaller set suffices."""
         return self.is_reached and len(self.values) == self.at_least
 
 
 def smallest_set(
     dump: DumpSet, memory: Memory, color: int, budget_bytes: int, candidates: Column | None = None
 ) -> BudgetPlan | None:
-    """The fewest values that must go for a memory space to stay within a budget, as far as can be told; of
-    `candidates`, or of all. None if there is no such memory space.
+    """Find few values, out of `candidates` or of all, whose removal brings a memory space within a budget. None if
+    there is no such memory space.
     """
     space = memory.space(color)
     if space is None:
@@ -74,8 +64,8 @@ def smallest_set(
     if len(too_big):
         slots = space_slots(dump, color, too_big)
     live = live_without(dump, color, too_big) if len(too_big) else space.live
-    may_go = slots.slots.value if candidates is None else candidates
-    rows, at_least = _solved(Problem(slots, live, budget_bytes, may_go))
+    excess = _Excess(slots, live, budget_bytes, slots.slots.value if candidates is None else candidates)
+    at_least, rows = excess.lower_bound(), _few_rows(excess)
     may_all_go = candidates is None or bool(np.all(np.isin(too_big, candidates)))
     values = np.zeros(0, np.int64)
     if rows is not None and may_all_go and budget_bytes >= 0:
@@ -93,147 +83,120 @@ def smallest_set(
     )
 
 
-def _solved(problem: Problem) -> tuple[list[int] | None, int]:
-    """The rows of a set and how few could be enough; no set if all that may go are not enough."""
-    start = State.of(problem)
-    if start.is_done:
-        return [], 0
-    at_least = problem.at_least()
-    best = _by_excess(start)
-    if at_least is None or best is None:
-        return None, 0
-    best = _thinned(best)
-    if at_least < len(best.gone) <= _MANY:
-        other = _by_highest_step(start)
-        best = min(best, _thinned(other) if other else best, key=lambda state: len(state.gone))
-    attempts = [ATTEMPTS]
-    while at_least < len(best.gone) and attempts[0] > 0:
-        smaller = _search(start, at_least, attempts, np.zeros(len(problem), bool))
-        if smaller:
-            best = smaller
-        elif attempts[0] > 0:
-            at_least += 1
-    if at_least < len(best.gone):
-        best = _thinned(_paired(best))
-    return sorted(best.gone), at_least
+class _Excess:
+    """The bytes over the budget at each step, while values, rows of `slots`, are removed and restored.
+
+    Steps are numbered. Only those are kept at which a value starts, and another one ends before the next value starts:
+    the live values of any other step are a subset of those of a kept one.
+    """
+
+    def __init__(self, slots: SpaceSlots, live: LiveBytes, budget_bytes: int, candidates: Column) -> None:
+        self.slots, table = slots, slots.slots
+        starts, ends = np.unique(table.start_step), np.unique(table.end_step + 1)
+        following = np.append(starts[1:], np.iinfo(np.int64).max)
+        steps = starts[ends.searchsorted(starts, "right") < ends.searchsorted(following, "right")]
+        excess = live.at_each(steps) - budget_bytes
+        self.steps, self.excess = steps[excess > 0], excess[excess > 0]
+        self.first = self.steps.searchsorted(table.start_step)
+        self.last = self.steps.searchsorted(table.end_step, "right")
+        self.sizes = table.end_offset - table.offset
+        may_go = np.flatnonzero(np.isin(table.value, candidates) & (self.first < self.last))
+        # The biggest first; of the same size, the one with the most steps over the budget.
+        self.candidates = may_go[np.lexsort(((self.first - self.last)[may_go], -self.sizes[may_go]))]
+        self.is_gone = np.zeros(len(slots), bool)
+        self._beside: dict[int, Column] = {}
+
+    @property
+    def is_within_budget(self) -> bool:
+        return not len(self.excess) or int(self.excess.max()) <= 0
+
+    def live_candidates(self, number: int) -> Column:
+        """The candidates that are live at a step and not removed, the biggest first."""
+        rows = self.candidates
+        live: Column = rows[(self.first[rows] <= number) & (number < self.last[rows]) & ~self.is_gone[rows]]
+        return live
+
+    def lower_bound(self) -> int:
+        """Return how many candidates must go at the step that needs the most."""
+        sums = (self.sizes[self.live_candidates(number)].cumsum() for number in range(len(self.steps)))
+        return max((int(sum_.searchsorted(over)) + 1 for sum_, over in zip(sums, self.excess, strict=True)), default=0)
+
+    def change(self, row: int, sign: int) -> None:
+        """Remove a value (-1) or restore it (1)."""
+        self.is_gone[row] = False
+        steps, live_bytes = self.exclusive(row)
+        numbers = self.steps.searchsorted(steps).tolist()
+        for first, last, size in zip(numbers, numbers[1:], live_bytes.tolist(), strict=False):
+            self.excess[first:last] += sign * size
+        self.is_gone[row] = sign < 0
+
+    def exclusive(self, row: int) -> tuple[Column, Column]:
+        """The steps and numbers of the bytes that no other value covers."""
+        if row not in self._beside:
+            self._beside[row] = self.slots.beside(row)
+        beside = self._beside[row]
+        found = self.slots.exclusive(np.array([row]), [beside[~self.is_gone[beside]]])
+        return found.steps, found.live_bytes
+
+    def freed_at(self, row: int, number: int) -> int:
+        """Return the bytes that removing a value frees at a step."""
+        return LiveBytes(*self.exclusive(row)).at(int(self.steps[number]))
 
 
-# ---------------------------------------------------------------- ways to a set
+def _few_rows(excess: _Excess) -> list[int] | None:
+    """The rows of few values to remove, None if removing all candidates is not enough."""
+    before = excess.excess.copy()
+    found = []
+    for choose in (_by_all_steps, _by_highest_step):
+        gone = choose(excess)
+        if excess.is_within_budget:
+            found.append(_needed(excess, gone))
+        excess.excess[:], excess.is_gone[:] = before, False
+    return min(found, key=len, default=None)
 
 
-def _by_highest_step(start: State) -> State | None:
-    """Lets the value go that frees the most at the highest step, until all is within the budget."""
-    state, problem = start.copy(), start.problem
-    while not state.is_done:
-        number, best = state.worst, (-1, -1)
-        live = problem.live_at(number, problem.may_go & ~state.is_gone)[:_LOOKED_AT]
-        for row, size in zip(live.tolist(), problem.sizes[live].tolist(), strict=True):
-            if best[0] >= size:
-                break
-            # The first of several that free as much: the biggest.
-            best = max(best, (state.freed_at(row, number), row), key=lambda pair: pair[0])
-        if best[1] < 0:
-            return None
-        state.remove(best[1])
-    return state
-
-
-def _by_excess(start: State) -> State | None:
-    """Lets the value go that covers the most excess of all steps, until all is within the budget."""
-    state, problem = start.copy(), start.problem
+def _by_all_steps(excess: _Excess) -> list[int]:
+    """Remove the value that covers the most excess of all steps, until all steps are within the budget."""
 
     def gain(row: int) -> int:
-        excess = state.excess[problem.first[row] : problem.last[row]]
-        return int(np.clip(excess, 0, problem.sizes[row]).sum())
+        covered = excess.excess[excess.first[row] : excess.last[row]]
+        return int(np.clip(covered, 0, excess.sizes[row]).sum())
 
-    waiting = [(-gain(row), row) for row in np.flatnonzero(problem.may_go).tolist()]
+    gone: list[int] = []
+    waiting = [(-gain(row), row) for row in excess.candidates.tolist()]
     heapify(waiting)
-    while not state.is_done:
-        if not waiting:
-            return None
+    while waiting and not excess.is_within_budget:
         row = heappop(waiting)[1]
-        # Gains only fall: what still has the greatest when it is looked at again has it.
+        # Gains only fall, so a value that still has the greatest gain is the best one.
         current = -gain(row)
         if waiting and current > waiting[0][0]:
             if current:
                 heappush(waiting, (current, row))
             continue
-        state.remove(row)
-    return state
+        excess.change(row, -1)
+        gone.append(row)
+    return gone
 
 
-# ---------------------------------------------------------------- making it smaller
+def _by_highest_step(excess: _Excess) -> list[int]:
+    """Remove the value that frees the most bytes at the highest step, until all steps are within the budget."""
+    gone: list[int] = []
+    while not excess.is_within_budget:
+        number = int(excess.excess.argmax())
+        live = excess.live_candidates(number)[:_CANDIDATES_PER_STEP].tolist()
+        if not live:
+            break
+        gone.append(max(live, key=lambda row: excess.freed_at(row, number)))
+        excess.change(gone[-1], -1)
+    return gone
 
 
-def _thinned(state: State) -> State:
-    """Takes values back that need not go, the smallest first."""
-    for row in sorted(state.gone, key=lambda row: int(state.problem.sizes[row])):
-        state.restore(row)
-        if not state.is_done:
-            state.remove(row)
-    return state
-
-
-def _paired(state: State) -> State:
-    """Looks for one value to go in place of two."""
-    tried, problem = 0, state.problem
-    gone = sorted(state.gone, key=lambda row: int(problem.sizes[row]))
-    for number, one in enumerate(gone):
-        for other in gone[number + 1 :]:
-            if tried >= _PAIRS or not (state.is_gone[one] and state.is_gone[other]):
-                break
-            tried += 1
-            state.restore(one)
-            state.restore(other)
-            instead = _single(state)
-            for row in [one, other] if instead is None else [instead]:
-                state.remove(row)
-    return state
-
-
-def _single(state: State) -> int | None:
-    """A value without which all is within the budget."""
-    problem, over = state.problem, np.flatnonzero(state.excess > 0)
-    if not len(over):
-        return None
-    fits = problem.may_go & ~state.is_gone & (problem.last > over[-1])
-    for row in problem.live_at(int(over[0]), fits)[:_LOOKED_AT].tolist():
-        state.remove(row)
-        is_done = state.is_done
-        state.restore(row)
-        if is_done:
-            return int(row)
-    return None
-
-
-def _search(state: State, most: int, attempts: list[int], excluded: NDArray[np.bool_]) -> State | None:
-    """A set of not more than some values more, None if there is none or the attempts are used up.
-
-    Among them must be one that is live at the highest step and has its share of the excess there. One that was tried
-    is excluded from then on; and so is each that is live only when a bigger one is that shares its bytes with none,
-    as that could stand for it.
-    """
-    if state.is_done:
-        return state
-    if not most or attempts[0] <= 0:
-        return None
-    problem, number = state.problem, state.worst
-    share, excluded = -(-int(state.excess[number]) // most), excluded.copy()
-    live = problem.live_at(number, problem.may_go & ~state.is_gone & ~excluded)
-    if problem.sizes[live[:most]].sum() < state.excess[number]:
-        return None
-    tried: list[int] = []
-    for row in live[problem.sizes[live] >= share].tolist():
-        if any(problem.first[one] <= problem.first[row] and problem.last[row] <= problem.last[one] for one in tried):
-            excluded[row] = True
-            continue
-        attempts[0] -= 1
-        after = state.copy()
-        after.remove(row)
-        found = _search(after, most - 1, attempts, excluded)
-        if found or attempts[0] <= 0:
-            return found
-        excluded[row] = True
-        if problem.is_alone(row):
-            tried.append(row)
-    return None
+def _needed(excess: _Excess, gone: list[int]) -> list[int]:
+    """Restore values that need not go, the smallest first. Return the others."""
+    needed = []
+    for row in sorted(gone, key=lambda row: int(excess.sizes[row])):
+        excess.change(row, 1)
+        if not excess.is_within_budget:
+            excess.change(row, -1)
+            needed.append(row)
+    return needed
